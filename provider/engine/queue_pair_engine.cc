@@ -20,13 +20,6 @@ QueuePairState QueuePairEngine::state() const {
   return state_;
 }
 
-std::shared_ptr<EngineCard> QueuePairEngine::PeerCard() const {
-  MutexLock lock(mutex_);
-  std::shared_ptr<QueuePairEngine> peer = peer_.lock();
-  EngineCard* const card = peer != nullptr ? peer->card_.get() : nullptr;
-  return {std::move(peer), card};
-}
-
 // --- connecting ---
 
 absl::Status QueuePairEngine::BeginConnecting() {
@@ -215,6 +208,9 @@ void QueuePairEngine::Fail(NtStatus cause) {
     }
     state_ = QueuePairState::kError;
     cause_ = cause;
+    if (options_.rules.card_timeout.has_value()) {
+      give_up_at_ = std::chrono::steady_clock::now() + *options_.rules.card_timeout;
+    }
     ++busy_;
   }
   card_->Fail();
@@ -259,23 +255,30 @@ void QueuePairEngine::LoseConnection(const std::string& peer_address, bool fatal
     awaiting_peer_ = false;
   }
   LosePeer();
-  // After the report, because a request that this ends fails this side.
-  card_->PeerLost();
+  {
+    // After the report, because a request that this ends fails this side.
+    MutexLock lock(mutex_);
+    peer_ended_ = true;
+    if (awaited_ != nullptr && awaited_->stage == Stage::kUnanswered) {
+      End(*awaited_, NtStatus::kIoTimeout, /*at_peer=*/false);
+    }
+  }
   if (fatal) {
     Fail();
   }
   Run();
 }
 
-void QueuePairEngine::FailPeer() {
+void QueuePairEngine::FailWith(const CardOutcome& outcome) {
   std::shared_ptr<QueuePairEngine> peer;
   {
     MutexLock lock(mutex_);
     peer = peer_.lock();
   }
-  if (peer != nullptr) {
+  if (peer != nullptr && outcome.at_peer) {
     peer->LoseConnection(options_.address, /*fatal=*/true);
   }
+  Fail();
 }
 
 bool QueuePairEngine::HoldIfIdle() {

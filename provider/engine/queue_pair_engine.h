@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "provider/engine/engine_card.h"
 #include "provider/engine/engine_fabric.h"
@@ -55,9 +57,10 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   // again when one is posted.
   EngineRequest* TakeReceive();
 
-  // For the card. Results of requests that have started or were taken; Run must follow Ended. Ended: false when the
-  // request has ended already, and the result is ignored.
-  bool Ended(uint64_t serial, NtStatus status, bool at_peer = false);
+  // For the card. Results of requests that have started or were taken; Run must follow Ended, which fails this side,
+  // and if the outcome says so the peer, for any status but kSuccess. Ended: false when the request has ended already,
+  // and its outcome is ignored.
+  bool Ended(uint64_t serial, CardOutcome outcome);
   void ReceiveEnded(uint64_t serial, const Completion& result);
   // The receive with that serial, for ReceiveEnded; null when it has ended.
   EngineRequest* FindReceive(uint64_t serial);
@@ -69,16 +72,17 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   // Takes the queue pair to the error state. Run must follow: the runner notifies local peers. `cause` is the status of
   // the oldest request, if that is cancelled; not kSuccess.
   void Fail(NtStatus cause = NtStatus::kCancelled);
-  // A request of this side made an access that the peer's memory does not permit: fails the peer, as a card does.
-  void FailPeer();
   // Completes everything started as cancelled, because the card will not; for a queue pair that has failed.
   void Abandon();
+  // Abandons what the card has kept for longer than EngineRules::card_timeout; called now and then. True when it has.
+  bool AbandonIfLate();
+  // The peer's send has asked for this token to be invalidated here, with that result: completes the receive, and tells
+  // a peer that waits for it.
+  void Invalidated(RemoteToken token, bool invalidated, Completion& receive);
   // If the queue pair is connected, nothing is outstanding at the card, and the peer has not ended: true, and
   // Disconnect does not return until Release.
   bool HoldIfIdle();
   void Release();
-  // Null when the peer was destroyed or is not in this process.
-  std::shared_ptr<EngineCard> PeerCard() const;
 
  private:
   using Stage = EngineRequest::Stage;
@@ -123,6 +127,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void MarkResumed(EngineRequest& request) RNICD_REQUIRES(mutex_);
   bool MayBegin(const EngineRequest& request) const RNICD_REQUIRES(mutex_);
   void Begin(Runner& runner);
+  // Fails this side because of a request that has ended so, and if it failed at the peer that one as well.
+  void FailWith(const CardOutcome& outcome);
   // Adds to a request that needs no peer those behind it that may begin with it.
   void TakeTogether(Runner& runner) RNICD_REQUIRES(mutex_);
   void BeginTogether(Runner& runner);
@@ -131,6 +137,10 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   // Reads that have started begin once more, at once. Returns when the runner has stopped.
   void FinishReads();
   void End(EngineRequest& request, NtStatus status, bool at_peer) RNICD_REQUIRES(mutex_);
+  // Whether the request waits for the peer's answer, too, when the card is done.
+  bool AwaitsPeer(const EngineRequest& request) const RNICD_REQUIRES(mutex_);
+  // The answer of the peer: whether it invalidated the token.
+  void EndAwaited(bool invalidated);
   void Report(EngineRequest& request);
   void ReportReceives();
 
@@ -152,6 +162,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   // True while a peer of this process has not connected: requests that need it wait.
   bool awaiting_peer_ RNICD_GUARDED_BY(mutex_) = false;
   bool peer_lost_ RNICD_GUARDED_BY(mutex_) = false;
+  // A peer of this process has ended, so it answers nothing.
+  bool peer_ended_ RNICD_GUARDED_BY(mutex_) = false;
   // Engines that connected to this one before it connected, by address.
   std::map<std::string, std::weak_ptr<QueuePairEngine>> early_visitors_ RNICD_GUARDED_BY(mutex_);
   // A visitor found no receive.
@@ -162,6 +174,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   bool abandoned_ RNICD_GUARDED_BY(mutex_) = false;
   // Status of the first request that is reported as cancelled.
   NtStatus cause_ RNICD_GUARDED_BY(mutex_) = NtStatus::kCancelled;
+  // Deadline for what has started; set when the queue pair fails.
+  std::optional<Instant> give_up_at_ RNICD_GUARDED_BY(mutex_);
   // A request was reported as failed: none behind it succeeds.
   bool reported_failure_ RNICD_GUARDED_BY(mutex_) = false;
   bool running_ RNICD_GUARDED_BY(mutex_) = false;
@@ -177,6 +191,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   // Only the runner removes initiator requests, so it may keep a reference to one without the lock.
   RequestQueue sends_ RNICD_GUARDED_BY(mutex_);
   RequestQueue receives_ RNICD_GUARDED_BY(mutex_);
+  // The SendAndInvalidate that waits for the peer's answer. At most one, because later requests wait for it.
+  EngineRequest* awaited_ RNICD_GUARDED_BY(mutex_) = nullptr;
   // Requests that are over, for later ones.
   std::vector<std::unique_ptr<EngineRequest>> spares_ RNICD_GUARDED_BY(mutex_);
 };

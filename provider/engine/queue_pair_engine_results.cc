@@ -16,18 +16,64 @@ void QueuePairEngine::End(EngineRequest& request, NtStatus status, bool at_peer)
   reading_ -= request.stage == Stage::kStarted && request.IsRead() ? 1 : 0;
   resumed_ -= request.stage == Stage::kResumed ? 1 : 0;
   request.stage = Stage::kDone;
+  awaited_ = awaited_ == &request ? nullptr : awaited_;
   request.result.status = status;
   request.result.at_peer = at_peer;
 }
 
-bool QueuePairEngine::Ended(uint64_t serial, NtStatus status, bool at_peer) {
-  MutexLock lock(mutex_);
-  EngineRequest* const request = sends_.Find(serial);
-  if (request == nullptr || request->stage == Stage::kDone) {
-    return false;
+bool QueuePairEngine::Ended(uint64_t serial, CardOutcome outcome) {
+  // Before the request ends: the report is ignored once this side is in error.
+  if (outcome.peer_lost) {
+    LosePeer();
   }
-  End(*request, status, at_peer);
+  {
+    MutexLock lock(mutex_);
+    EngineRequest* const request = sends_.Find(serial);
+    if (request == nullptr || request->stage == Stage::kDone) {
+      return false;
+    }
+    if (request == awaited_ && outcome.status == NtStatus::kSuccess) {
+      if (!peer_ended_) {
+        request->stage = Stage::kUnanswered;
+        return true;
+      }
+      outcome.status = NtStatus::kIoTimeout;  // The peer ended without an answer.
+    }
+    End(*request, outcome.status, outcome.at_peer);
+  }
+  if (outcome.status != NtStatus::kSuccess) {
+    FailWith(outcome);
+  }
   return true;
+}
+
+void QueuePairEngine::Invalidated(RemoteToken token, bool invalidated, Completion& receive) {
+  if (invalidated) {
+    receive.type = OperationType::kReceiveAndInvalidate;
+    receive.invalidated = token;
+  } else {
+    receive.status = NtStatus::kInvalidDeviceRequest;
+  }
+  std::shared_ptr<QueuePairEngine> peer;
+  {
+    MutexLock lock(mutex_);
+    peer = peer_.lock();
+  }
+  if (peer != nullptr) {
+    peer->EndAwaited(invalidated);
+  }
+}
+
+void QueuePairEngine::EndAwaited(bool invalidated) {
+  {
+    MutexLock lock(mutex_);
+    EngineRequest* const request = std::exchange(awaited_, nullptr);
+    if (request == nullptr || (invalidated && request->stage != Stage::kUnanswered)) {
+      return;  // The card's result ends it.
+    }
+    End(*request, invalidated ? NtStatus::kSuccess : NtStatus::kRemoteResources, /*at_peer=*/false);
+  }
+  Run();
 }
 
 void QueuePairEngine::MarkResumed(EngineRequest& request) {
@@ -82,6 +128,18 @@ void QueuePairEngine::Abandon() {
     }
   }
   Run();
+}
+
+bool QueuePairEngine::AbandonIfLate() {
+  {
+    MutexLock lock(mutex_);
+    if (!give_up_at_.has_value() || std::chrono::steady_clock::now() < *give_up_at_) {
+      return false;
+    }
+    give_up_at_.reset();
+  }
+  Abandon();
+  return true;
 }
 
 // --- receives ---

@@ -98,9 +98,7 @@ bool QueuePairEngine::Step(Runner& runner) {
       TakeTogether(runner);
     }
   }
-  if (!runner.together.empty()) {
-    BeginTogether(runner);
-  } else if (runner.begun != nullptr) {
+  if (runner.begun != nullptr) {
     Begin(runner);
   } else {
     Report(*runner.spent);
@@ -137,7 +135,15 @@ EngineRequest* QueuePairEngine::NextToBegin(EngineTurn& turn) {
   turn.peer = request->IsLocal() ? nullptr : peer_.lock();
   turn.peer_card = turn.peer != nullptr ? turn.peer->card_.get() : nullptr;
   request->stage = Stage::kRunning;
+  request->holds_back = AwaitsPeer(*request);
+  awaited_ = request->holds_back ? request : awaited_;
   return request;
+}
+
+bool QueuePairEngine::AwaitsPeer(const EngineRequest& request) const {
+  const auto* const send = std::get_if<SendWork>(&request.work.work);
+  return options_.rules.awaits_invalidations && send != nullptr && send->invalidate.has_value() && peer_is_local_ &&
+         !peer_ended_;
 }
 
 EngineRequest* QueuePairEngine::NextResumed() {
@@ -170,15 +176,23 @@ bool QueuePairEngine::MayBegin(const EngineRequest& request) const {
 
 // Leaves the result to the next step, which takes the lock anyway; a failure is recorded here, before the card fails.
 void QueuePairEngine::Begin(Runner& runner) {
-  runner.result = card_->Begin(*runner.begun, runner.turn);
-  runner.turn.peer.reset();
-  if (runner.result.kind == BeginResult::Kind::kDone && runner.result.status != NtStatus::kSuccess) {
-    {
-      MutexLock lock(mutex_);
-      Settle(*std::exchange(runner.begun, nullptr), runner.result);
-    }
-    Fail();
+  if (runner.together.empty()) {
+    runner.result = card_->Begin(*runner.begun, runner.turn);
+  } else {
+    BeginTogether(runner);
   }
+  runner.turn.peer.reset();
+  if (!runner.result.IsFailure()) {
+    return;
+  }
+  if (runner.result.outcome.peer_lost) {
+    LosePeer();
+  }
+  {
+    MutexLock lock(mutex_);
+    Settle(*std::exchange(runner.begun, nullptr), runner.result);
+  }
+  FailWith(runner.result.outcome);
 }
 
 void QueuePairEngine::TakeTogether(Runner& runner) {
@@ -196,7 +210,6 @@ void QueuePairEngine::TakeTogether(Runner& runner) {
 void QueuePairEngine::BeginTogether(Runner& runner) {
   runner.results.assign(runner.together.size(), BeginResult::Blocked());
   card_->BeginTogether(runner.together, runner.turn, runner.results);
-  bool failed = false;
   {
     MutexLock lock(mutex_);
     // Blocked ones first, the youngest first of all, because each goes back to the end of what has not begun.
@@ -210,15 +223,8 @@ void QueuePairEngine::BeginTogether(Runner& runner) {
     for (size_t index = 0; index + 1 < runner.together.size(); ++index) {
       Settle(*runner.together[index], runner.results[index]);
     }
-    failed = runner.result.kind == BeginResult::Kind::kDone && runner.result.status != NtStatus::kSuccess;
-    if (failed) {
-      Settle(*std::exchange(runner.begun, nullptr), runner.result);
-    }
   }
   runner.together.clear();
-  if (failed) {
-    Fail();
-  }
 }
 
 bool QueuePairEngine::Settle(EngineRequest& request, const BeginResult& result) {
@@ -226,10 +232,11 @@ bool QueuePairEngine::Settle(EngineRequest& request, const BeginResult& result) 
     case BeginResult::Kind::kBlocked:
       resumed_ -= request.stage == Stage::kResumed ? 1 : 0;  // Resumed too late, while it was running.
       request.stage = Stage::kQueued;
+      awaited_ = awaited_ == &request ? nullptr : awaited_;
       sends_.UndoBegin();
       return state_ == QueuePairState::kError;  // It is cancelled then.
     case BeginResult::Kind::kStarted:
-      request.holds_back = result.holds_back;
+      request.holds_back = request.holds_back || result.holds_back;
       if (request.stage == Stage::kRunning) {
         request.stage = Stage::kStarted;
         reading_ += request.IsRead() ? 1 : 0;
@@ -239,7 +246,7 @@ bool QueuePairEngine::Settle(EngineRequest& request, const BeginResult& result) 
       }
       return true;
     case BeginResult::Kind::kDone:
-      End(request, result.status, result.at_peer);
+      End(request, result.outcome.status, result.outcome.at_peer);
   }
   return true;
 }

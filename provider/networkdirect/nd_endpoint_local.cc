@@ -66,7 +66,7 @@ BeginResult NdEndpoint::PostLocal(EngineRequest& request) {
     }
   }
   const auto type = prepared.invalidated ? Nd2RequestTypeInvalidate : Nd2RequestTypeBind;
-  const NdOutcome outcome = OutcomeOf(result, type);
+  const CardOutcome outcome = OutcomeOf(result, type);
   if (outcome.peer_lost) {
     engine().LosePeer();
   }
@@ -103,15 +103,13 @@ NtStatus NdEndpoint::Conclude(EngineRequest& request) {
 }
 
 NtStatus NdEndpoint::ConcludeRead(EngineRequest& request) {
-  const std::span<const ScatterGatherEntry> entries = request.work.entries();
-  if (!std::get<ReadWork>(request.work.work).local_invalidate || entries.empty() ||
-      entries.front().host.data() != nullptr) {
+  const std::optional<LocalToken> token = TokenToInvalidate(request.work);
+  if (!token.has_value()) {
     return NtStatus::kSuccess;
   }
-  const uint32_t token = entries.front().token.value;
-  const std::shared_ptr<NdInvalidatable> owner = domain_->local_tokens().Find(token).owner.lock();
-  return owner != nullptr && owner->InvalidateToken(token, std::nullopt) ? NtStatus::kSuccess
-                                                                         : NtStatus::kInvalidDeviceRequest;
+  const std::shared_ptr<Invalidatable> owner = domain_->local_tokens().Find(token->value).owner.lock();
+  return owner != nullptr && owner->InvalidateToken(token->value, std::nullopt) ? NtStatus::kSuccess
+                                                                                : NtStatus::kInvalidDeviceRequest;
 }
 
 NtStatus NdEndpoint::ConcludeBind(EngineRequest& request) {
@@ -126,7 +124,7 @@ NtStatus NdEndpoint::ConcludeBind(EngineRequest& request) {
     return request.result.status;
   }
   const RemoteToken token = prepared.Keep();
-  std::shared_ptr<NdInvalidatable> owner;
+  std::shared_ptr<Invalidatable> owner;
   bool in_force = false;
   if (bind != nullptr) {
     const auto window = std::static_pointer_cast<NdWindow>(bind->window);
@@ -138,33 +136,9 @@ NtStatus NdEndpoint::ConcludeBind(EngineRequest& request) {
     owner = region;
   }
   if (in_force) {
-    InsertBound(owner, token.value);
+    bound_.Insert(owner, token.value);
   }
   return in_force ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
-}
-
-// --- windows ---
-
-void NdEndpoint::InsertBound(const std::shared_ptr<NdInvalidatable>& owner, uint32_t token) {
-  MutexLock lock(mutex_);
-  bound_[owner.get()] = {.owner = owner, .token = token};
-  if (bound_.size() >= prune_bound_at_) {
-    std::erase_if(bound_, [](const auto& entry) { return entry.second.owner.expired(); });
-    prune_bound_at_ = 2 * bound_.size() + 64;
-  }
-}
-
-void NdEndpoint::EndBound() {
-  std::map<const NdInvalidatable*, Bound> bound;
-  {
-    MutexLock lock(mutex_);
-    bound.swap(bound_);
-  }
-  for (const auto& [key, each] : bound) {
-    if (const std::shared_ptr<NdInvalidatable> owner = each.owner.lock(); owner != nullptr) {
-      owner->InvalidateToken(each.token, std::nullopt);
-    }
-  }
 }
 
 }  // namespace rnicd::provider

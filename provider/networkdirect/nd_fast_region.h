@@ -12,7 +12,7 @@ namespace rnicd::provider {
 // A pair of tokens under which requests register pages. Threads: safe. Executions on different queue pairs are
 // serialized.
 class NdFastRegion final : public DeviceFastRegion,
-                           public NdInvalidatable,
+                           public Invalidatable,
                            public std::enable_shared_from_this<NdFastRegion> {
  public:
   explicit NdFastRegion(std::shared_ptr<NdDomain> domain);

@@ -108,6 +108,7 @@ void NdPreparedRequest::Clear() {
   }
   bind_begun = false;
   invalidated = {};
+  refused = false;
   parts.clear();
   next_part = 0;
 }

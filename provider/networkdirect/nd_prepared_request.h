@@ -37,6 +37,8 @@ struct NdPreparedRequest final : public CardRequest {
   bool bind_begun = false;
   // The card executes the invalidation; the window that it invalidates lives until then.
   ComPtr<IND2MemoryWindow> invalidated;
+  // A receive with an entry that names memory it may not use: the card gets no entries, so bytes that arrive fail it.
+  bool refused = false;
   // A transfer as the card takes it, and the number of parts that it has.
   std::vector<CardRequestPart> parts;
   size_t next_part = 0;

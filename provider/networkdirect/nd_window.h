@@ -13,9 +13,7 @@ namespace rnicd::provider {
 // A memory window: a part of a region with a token and rights of its own. Where no window of the card can express it, a
 // registration of that part, which works on every queue pair of the domain and not only on the one that bound it.
 // Threads: safe.
-class NdWindow final : public DeviceMemoryWindow,
-                       public NdInvalidatable,
-                       public std::enable_shared_from_this<NdWindow> {
+class NdWindow final : public DeviceMemoryWindow, public Invalidatable, public std::enable_shared_from_this<NdWindow> {
  public:
   explicit NdWindow(std::shared_ptr<NdDomain> domain)
       : domain_(std::move(domain)), first_token_(domain_->remote_tokens().Reserve()), issued_{first_token_} {}

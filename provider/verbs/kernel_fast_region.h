@@ -44,7 +44,7 @@ class KernelFastRegion final : public VerbsFastRegion, public std::enable_shared
   void Issue(RemoteToken token) override { issued_.store(token.value, std::memory_order_relaxed); }
   bool Invalidate() override;
   bool is_kernel() const override { return true; }
-  bool InvalidateToken(uint32_t token, std::optional<uint32_t> arrived_at) override;
+  bool InvalidateToken(uint32_t token, std::optional<uint64_t> arrived_at) override;
 
  private:
   friend class KernelChain;

@@ -14,11 +14,6 @@
 namespace rnicd::provider {
 namespace {
 
-bool InvalidatesAtPeer(const WorkRequest& request) {
-  const auto* send = std::get_if<SendWork>(&request.work);
-  return send != nullptr && send->invalidate.has_value();
-}
-
 // True for a request that the kernel executes.
 bool IsForKernel(const EngineRequest& request) {
   if (std::holds_alternative<FastRegisterWork>(request.work.work)) {
@@ -29,30 +24,28 @@ bool IsForKernel(const EngineRequest& request) {
          static_cast<VerbsFastRegion&>(*invalidate->region).is_kernel();
 }
 
-// For a result of KernelChain.
-bool MeansRemovedCard(const BeginResult& result) {
-  return result.kind == BeginResult::Kind::kDone && result.status == NtStatus::kCancelled;
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<QueuePairEngine>> VerbsEndpoint::Create(std::shared_ptr<VerbsDomain> domain,
                                                                        const QueuePairLimits& limits,
                                                                        QueuePairListener& listener) {
-  EngineFabric& fabric = domain->context().node().fabric;
+  VerbsNode& node = domain->context().node();
   const size_t together = domain->device().engines().kernel ? RNICD_FR_OPS_MAX : 0;
   std::unique_ptr<VerbsEndpoint> card(new VerbsEndpoint(std::move(domain), limits));
   RNICD_RETURN_IF_ERROR(card->queue_pair_.Open());
   VerbsEndpoint* const endpoint = card.get();
   const std::string address = FormatQpAddress(card->queue_pair_.address());
-  auto engine = std::make_shared<QueuePairEngine>(
-      std::move(card),
-      QueuePairEngine::Options{.address = address,
-                               .limits = limits,
-                               .rules = {.local_requests_alone = true, .local_requests_together = together}},
-      fabric, listener);
+  auto engine =
+      std::make_shared<QueuePairEngine>(std::move(card),
+                                        QueuePairEngine::Options{.address = address,
+                                                                 .limits = limits,
+                                                                 .rules = {.local_requests_alone = true,
+                                                                           .local_requests_together = together,
+                                                                           .awaits_invalidations = true,
+                                                                           .card_timeout = node.options.card_timeout}},
+                                        node.fabric, listener);
   RNICD_RETURN_IF_ERROR(endpoint->queue_pair_.ListenTo(std::shared_ptr<CompletionSink>(engine, endpoint)));
-  fabric.Add(address, engine);
+  node.fabric.Add(address, engine);
   return engine;
 }
 
@@ -85,24 +78,8 @@ void VerbsEndpoint::Fail() {
   {
     MutexLock lock(mutex_);
     failed_ = true;
-    give_up_at_ = std::chrono::steady_clock::now() + node().options.card_timeout;
   }
   queue_pair_.EnterError();
-}
-
-void VerbsEndpoint::PeerLost() {
-  uint64_t serial = 0;
-  {
-    MutexLock lock(mutex_);
-    peer_gone_ = true;
-    if (!awaited_.has_value() || !awaited_->card_is_done) {
-      return;  // The card's result ends the request.
-    }
-    serial = awaited_->serial;
-    awaited_.reset();
-  }
-  engine().Ended(serial, NtStatus::kIoTimeout);
-  engine().Run();
 }
 
 // --- posting ---
@@ -152,35 +129,30 @@ BeginResult VerbsEndpoint::Begin(EngineRequest& request, EngineTurn& turn) {
     }
     CardSend send;
     if (TranslateSend(*domain_, request, peer_is_rnicd, send)) {
-      return PostToCard(request, send.request, turn.peer_is_local && InvalidatesAtPeer(request.work));
+      return PostToCard(request, send.request);
     }
     failure = NtStatus::kAccessViolation;
   }
   return turn.is_first ? BeginResult::Done(failure) : BeginResult::Blocked();
 }
 
-BeginResult VerbsEndpoint::PostToCard(EngineRequest& request, ibv_send_wr& work, bool awaits_invalidate) {
+BeginResult VerbsEndpoint::PostToCard(EngineRequest& request, ibv_send_wr& work) {
   int error = 0;
   {
     MutexLock lock(mutex_);
     if (failed_) {
       return BeginResult::Blocked();
     }
-    if (awaits_invalidate && !peer_gone_) {
-      awaited_ = AwaitedInvalidate{.serial = request.serial};
-    }
     work.wr_id = request.serial | (request.IsLocal() ? kBindBit : 0);
     error = queue_pair_.PostSend(work);
-    if (error == 0) {
-      return BeginResult::Started(/*holds_back=*/awaited_.has_value());
-    }
-    awaited_.reset();
   }
-  if (!MeansRemoved(error)) {
-    return BeginResult::Done(NtStatus::kInternalError);
+  if (error == 0) {
+    return BeginResult::Started();
   }
-  engine().LosePeer();
-  return BeginResult::Done(NtStatus::kCancelled);
+  if (MeansRemoved(error)) {
+    return BeginResult::Done({.status = NtStatus::kCancelled, .peer_lost = true});
+  }
+  return BeginResult::Done(NtStatus::kInternalError);
 }
 
 void VerbsEndpoint::BeginTogether(std::span<EngineRequest* const> requests, EngineTurn& turn,
@@ -192,9 +164,6 @@ void VerbsEndpoint::BeginTogether(std::span<EngineRequest* const> requests, Engi
     results.front() = Begin(*requests.front(), turn);
   } else {
     KernelChain(*domain_->kernel_engine()).Execute(requests.first(count), results.first(count));
-    if (std::ranges::any_of(results.first(count), MeansRemovedCard)) {
-      engine().LosePeer();
-    }
   }
 }
 
@@ -218,7 +187,7 @@ BeginResult VerbsEndpoint::BeginLocal(EngineRequest& request) {
   ibv_send_wr work = {};
   prepared.grant->FillBind(work);
   work.send_flags = IBV_SEND_SIGNALED;
-  return PostToCard(request, work, /*awaits_invalidate=*/false);
+  return PostToCard(request, work);
 }
 
 NtStatus VerbsEndpoint::Execute(EngineRequest& request) {
@@ -243,17 +212,14 @@ NtStatus VerbsEndpoint::Conclude(EngineRequest& request) {
   if (prepared.grant != nullptr && prepared.grant->needs_bind()) {
     return ConcludeBind(request);
   }
-  const auto* read = std::get_if<ReadWork>(&request.work.work);
-  const std::span<const ScatterGatherEntry> entries = request.work.entries();
-  if (request.result.status != NtStatus::kSuccess || read == nullptr || !read->local_invalidate || entries.empty() ||
-      entries.front().host.data() != nullptr) {
+  const std::optional<LocalToken> token = TokenToInvalidate(request.work);
+  if (request.result.status != NtStatus::kSuccess || !token.has_value()) {
     return request.result.status;
   }
-  const uint32_t token = entries.front().token.value;
-  const std::optional<LocalKey> key = domain_->FindLocal(token);
+  const std::optional<LocalKey> key = domain_->FindLocal(token->value);
   const std::shared_ptr<Invalidatable> owner = key.has_value() ? key->owner.lock() : nullptr;
-  return owner != nullptr && owner->InvalidateToken(token, std::nullopt) ? NtStatus::kSuccess
-                                                                         : NtStatus::kInvalidDeviceRequest;
+  return owner != nullptr && owner->InvalidateToken(token->value, std::nullopt) ? NtStatus::kSuccess
+                                                                                : NtStatus::kInvalidDeviceRequest;
 }
 
 NtStatus VerbsEndpoint::ConcludeBind(EngineRequest& request) {
@@ -281,7 +247,7 @@ NtStatus VerbsEndpoint::ConcludeBind(EngineRequest& request) {
     owner = region;
   }
   if (in_force) {
-    queue_pair_.InsertBound(owner, token);
+    queue_pair_.bound().Insert(owner, token);
   }
   return in_force ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
 }

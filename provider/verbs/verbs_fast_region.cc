@@ -89,7 +89,7 @@ bool GrantFastRegion::Invalidate() {
   return EndCurrent(backing);
 }
 
-bool GrantFastRegion::InvalidateToken(uint32_t token, std::optional<uint32_t> /*arrived_at*/) {
+bool GrantFastRegion::InvalidateToken(uint32_t token, std::optional<uint64_t> /*arrived_at*/) {
   std::shared_ptr<const void> backing;
   MutexLock lock(mutex_);
   if (current_ == nullptr || (token != current_->token() && token != local_token().value)) {

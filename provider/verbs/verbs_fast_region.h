@@ -50,7 +50,7 @@ class GrantFastRegion final : public VerbsFastRegion, public std::enable_shared_
   // The second half, when the request is executed. False, and the grant is ended, when CanRegister is false.
   bool Register(std::unique_ptr<Grant> grant, std::shared_ptr<const void> backing);
   bool Invalidate() override;
-  bool InvalidateToken(uint32_t token, std::optional<uint32_t> arrived_at) override;
+  bool InvalidateToken(uint32_t token, std::optional<uint64_t> arrived_at) override;
 
  private:
   GrantFastRegion(std::shared_ptr<VerbsDomain> domain, std::unique_ptr<Registration> placeholder);

@@ -86,7 +86,7 @@ bool VerbsWindow::Invalidate() {
   return EndCurrent(kept);
 }
 
-bool VerbsWindow::InvalidateToken(uint32_t token, std::optional<uint32_t> arrived_at) {
+bool VerbsWindow::InvalidateToken(uint32_t token, std::optional<uint64_t> arrived_at) {
   Kept kept;
   MutexLock lock(mutex_);
   if (current_ == nullptr || token != current_->token() || arrived_at.value_or(bound_by_) != bound_by_) {

@@ -35,7 +35,7 @@ class VerbsWindow final : public DeviceMemoryWindow,
   bool Bind(std::unique_ptr<Grant> grant, BindWork& work, uint32_t queue_pair);
   void AbortBind(const BindWork& work);
   bool Invalidate();
-  bool InvalidateToken(uint32_t token, std::optional<uint32_t> arrived_at) override;
+  bool InvalidateToken(uint32_t token, std::optional<uint64_t> arrived_at) override;
 
  private:
   struct Kept {
