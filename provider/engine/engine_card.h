@@ -67,16 +67,6 @@ struct EngineTurn {
   bool handed_over = false;
 };
 
-// How a request ended at the card. A failure fails its queue pair.
-struct CardOutcome {
-  NtStatus status = NtStatus::kSuccess;
-  // The peer's memory or its card refused the access, and the peer fails as well.
-  bool at_peer = false;
-  // The peer did not answer or has ended the connection.
-  bool peer_lost = false;
-  friend bool operator==(const CardOutcome&, const CardOutcome&) = default;
-};
-
 // Result of EngineCard::Begin.
 struct BeginResult {
   enum class Kind : uint8_t { kDone, kStarted, kBlocked };

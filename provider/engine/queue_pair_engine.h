@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,11 +11,17 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "provider/engine/engine_card.h"
+#include "provider/engine/engine_connection.h"
 #include "provider/engine/engine_fabric.h"
+#include "provider/engine/engine_receives.h"
+#include "provider/engine/engine_sends.h"
+#include "provider/engine/engine_threads.h"
 
 namespace rnicd::provider {
 
-// One side of a connection, for every kind of card: the order of its requests, and the events that end them.
+// One side of a connection, for every kind of card: the order of its requests, and the events that end them. What it
+// keeps is in its parts, of one job each: EngineConnection, EngineSends, EngineReceives, EngineThreads. Here is what
+// they have in common: the lock, the card and the listener, which are called without it, and the peer's engine.
 //
 // A thread that gives the engine work becomes its runner, unless another thread already is, and runs until no request
 // can make progress; only the runner begins and reports requests of the initiator queue. Receives are reported from the
@@ -85,7 +90,6 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void Release();
 
  private:
-  using Stage = EngineRequest::Stage;
   // What one step of the runner leaves to the next.
   struct Runner {
     EngineTurn turn;
@@ -100,16 +104,18 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   };
 
   // Connecting. Expect: `visitor` has connected to this engine. With kInit, its OnPeerReady or LoseConnection follows.
-  absl::Status BeginConnecting();
+  absl::Status EndConnecting(const absl::StatusOr<EnginePeer>& peer);
   QueuePairState Expect(const std::shared_ptr<QueuePairEngine>& visitor);
   void OnPeerReady(const std::string& peer_address);
   void NotifyEarlyVisitors();
   void CheckPeerReadiness(QueuePairEngine& peer);
-
   // The peer with that address died or ended the connection; with `fatal`, it made an access that fails this side too.
   // Ignored unless the address is that of the connected peer, because other endpoints may know the address and connect
   // to it.
   void LoseConnection(const std::string& peer_address, bool fatal);
+  // Fails this side because of a request that has ended so, and if it failed at the peer that one as well.
+  void FailWith(const CardOutcome& outcome);
+  void NotifyPeers(const EngineConnection::Engines& peers);
 
   // Posting.
   absl::Status CheckRoom(bool receive) const RNICD_REQUIRES(mutex_);
@@ -121,31 +127,15 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   bool StopRunning();
   // False when no request can make progress.
   bool Step(Runner& runner);
-  void CancelFront() RNICD_REQUIRES(mutex_);
   EngineRequest* NextToBegin(EngineTurn& turn) RNICD_REQUIRES(mutex_);
-  EngineRequest* NextResumed() RNICD_REQUIRES(mutex_);
-  void MarkResumed(EngineRequest& request) RNICD_REQUIRES(mutex_);
-  bool MayBegin(const EngineRequest& request) const RNICD_REQUIRES(mutex_);
-  void Begin(Runner& runner);
-  // Fails this side because of a request that has ended so, and if it failed at the peer that one as well.
-  void FailWith(const CardOutcome& outcome);
   // Adds to a request that needs no peer those behind it that may begin with it.
   void TakeTogether(Runner& runner) RNICD_REQUIRES(mutex_);
+  void Begin(Runner& runner);
   void BeginTogether(Runner& runner);
-  // Records what became of a request that has begun. False when nothing else can make progress.
-  bool Settle(EngineRequest& request, const BeginResult& result) RNICD_REQUIRES(mutex_);
-  // Reads that have started begin once more, at once. Returns when the runner has stopped.
-  void FinishReads();
-  void End(EngineRequest& request, NtStatus status, bool at_peer) RNICD_REQUIRES(mutex_);
-  // Whether the request waits for the peer's answer, too, when the card is done.
-  bool AwaitsPeer(const EngineRequest& request) const RNICD_REQUIRES(mutex_);
-  // The answer of the peer: whether it invalidated the token.
-  void EndAwaited(bool invalidated);
   void Report(EngineRequest& request);
   void ReportReceives();
-
-  void NotifyPeers();
-  bool Quiet() const RNICD_REQUIRES(mutex_);
+  // Reads that have started begin once more, at once. Returns when the runner has stopped.
+  void FinishReads();
 
   const std::unique_ptr<EngineCard> card_;
   const Options options_;
@@ -153,46 +143,12 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   QueuePairListener& listener_;
 
   mutable Mutex mutex_;
-  ConditionVariable changed_;
-  QueuePairState state_ RNICD_GUARDED_BY(mutex_) = QueuePairState::kInit;
-  bool connecting_ RNICD_GUARDED_BY(mutex_) = false;
-  std::string peer_address_ RNICD_GUARDED_BY(mutex_);
-  std::weak_ptr<QueuePairEngine> peer_ RNICD_GUARDED_BY(mutex_);
-  bool peer_is_local_ RNICD_GUARDED_BY(mutex_) = false;
-  // True while a peer of this process has not connected: requests that need it wait.
-  bool awaiting_peer_ RNICD_GUARDED_BY(mutex_) = false;
-  bool peer_lost_ RNICD_GUARDED_BY(mutex_) = false;
-  // A peer of this process has ended, so it answers nothing.
-  bool peer_ended_ RNICD_GUARDED_BY(mutex_) = false;
-  // Engines that connected to this one before it connected, by address.
-  std::map<std::string, std::weak_ptr<QueuePairEngine>> early_visitors_ RNICD_GUARDED_BY(mutex_);
-  // A visitor found no receive.
-  bool sender_waits_ RNICD_GUARDED_BY(mutex_) = false;
-  bool notified_peers_ RNICD_GUARDED_BY(mutex_) = false;
-  bool disconnecting_ RNICD_GUARDED_BY(mutex_) = false;
-  bool shut_ RNICD_GUARDED_BY(mutex_) = false;
-  bool abandoned_ RNICD_GUARDED_BY(mutex_) = false;
-  // Status of the first request that is reported as cancelled.
-  NtStatus cause_ RNICD_GUARDED_BY(mutex_) = NtStatus::kCancelled;
+  EngineConnection connection_ RNICD_GUARDED_BY(mutex_);
+  EngineSends sends_ RNICD_GUARDED_BY(mutex_);
+  EngineReceives receives_ RNICD_GUARDED_BY(mutex_);
+  EngineThreads threads_ RNICD_GUARDED_BY(mutex_);
   // Deadline for what has started; set when the queue pair fails.
   std::optional<Instant> give_up_at_ RNICD_GUARDED_BY(mutex_);
-  // A request was reported as failed: none behind it succeeds.
-  bool reported_failure_ RNICD_GUARDED_BY(mutex_) = false;
-  bool running_ RNICD_GUARDED_BY(mutex_) = false;
-  bool run_again_ RNICD_GUARDED_BY(mutex_) = false;
-  // Number of runners that have stopped.
-  uint64_t runs_ RNICD_GUARDED_BY(mutex_) = 0;
-  bool reporting_receives_ RNICD_GUARDED_BY(mutex_) = false;
-  // Visitors, and callbacks and calls to peers in progress besides the runner's.
-  uint64_t busy_ RNICD_GUARDED_BY(mutex_) = 0;
-  // Reads in stage kStarted, and requests in stage kResumed.
-  uint32_t reading_ RNICD_GUARDED_BY(mutex_) = 0;
-  uint32_t resumed_ RNICD_GUARDED_BY(mutex_) = 0;
-  // Only the runner removes initiator requests, so it may keep a reference to one without the lock.
-  RequestQueue sends_ RNICD_GUARDED_BY(mutex_);
-  RequestQueue receives_ RNICD_GUARDED_BY(mutex_);
-  // The SendAndInvalidate that waits for the peer's answer. At most one, because later requests wait for it.
-  EngineRequest* awaited_ RNICD_GUARDED_BY(mutex_) = nullptr;
   // Requests that are over, for later ones.
   std::vector<std::unique_ptr<EngineRequest>> spares_ RNICD_GUARDED_BY(mutex_);
 };
