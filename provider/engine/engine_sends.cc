@@ -100,15 +100,11 @@ EngineRequest& EngineSends::Begin(EngineTurn& turn) {
   EngineRequest& request = turn.resumed ? queue_[index] : queue_.Begin();
   Leave(request);
   request.stage = Stage::kRunning;
-  request.holds_back = AwaitsAnswer(request, turn.peer_is_local);
+  const auto* const send = std::get_if<SendWork>(&request.work.work);
+  request.holds_back = rules_.awaits_invalidations && turn.peer_is_local && !answers_ended_ && send != nullptr &&
+                       send->invalidate.has_value();
   awaited_ = request.holds_back ? &request : awaited_;
   return request;
-}
-
-bool EngineSends::AwaitsAnswer(const EngineRequest& request, bool peer_is_local) const {
-  const auto* const send = std::get_if<SendWork>(&request.work.work);
-  return rules_.awaits_invalidations && send != nullptr && send->invalidate.has_value() && peer_is_local &&
-         !answers_ended_;
 }
 
 EngineRequest* EngineSends::BeginTogether() {

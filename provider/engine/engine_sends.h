@@ -61,7 +61,6 @@ class EngineSends {
   enum class Gate : uint8_t { kUnconnected, kOpen, kDraining, kFailed, kAbandoned };
 
   bool MayBegin(const EngineRequest& request, bool reaches_peer) const;
-  bool AwaitsAnswer(const EngineRequest& request, bool peer_is_local) const;
   void End(EngineRequest& request, const CardOutcome& outcome);
   // The request is not at the card any more.
   void Leave(const EngineRequest& request);

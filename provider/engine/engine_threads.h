@@ -25,6 +25,10 @@ class EngineThreads {
     return stops;
   }
   void Hold() { ++holders_; }
+  bool HoldIf(bool condition) {
+    holders_ += condition ? 1 : 0;
+    return condition;
+  }
   void Release() {
     --holders_;
     changed_.NotifyAll();

@@ -10,8 +10,6 @@
 
 namespace rnicd::provider {
 
-using Phase = EngineConnection::Phase;
-
 QueuePairEngine::QueuePairEngine(std::unique_ptr<EngineCard> card, Options options, EngineFabric& fabric,
                                  QueuePairListener& listener)
     : card_(std::move(card)),
@@ -95,13 +93,11 @@ void QueuePairEngine::OnPeerReady(const std::string& peer_address) {
 
 // --- posting ---
 
-absl::Status QueuePairEngine::CheckRoom(bool receive) const {
-  return receive ? receives_.CheckRoom() : sends_.CheckRoom();
-}
-
-std::unique_ptr<EngineRequest> QueuePairEngine::TakeSpare() {
+absl::StatusOr<std::unique_ptr<EngineRequest>> QueuePairEngine::TakeSpare(bool receive) {
+  MutexLock lock(mutex_);
+  RNICD_RETURN_IF_ERROR(receive ? receives_.CheckRoom() : sends_.CheckRoom());
   if (spares_.empty()) {
-    return nullptr;
+    return std::make_unique<EngineRequest>();
   }
   std::unique_ptr<EngineRequest> spare = std::move(spares_.back());
   spares_.pop_back();
@@ -110,15 +106,7 @@ std::unique_ptr<EngineRequest> QueuePairEngine::TakeSpare() {
 
 absl::StatusOr<RemoteToken> QueuePairEngine::Enqueue(WorkRequest&& work) {
   const bool receive = std::holds_alternative<ReceiveWork>(work.work);
-  std::unique_ptr<EngineRequest> request;
-  {
-    MutexLock lock(mutex_);
-    RNICD_RETURN_IF_ERROR(CheckRoom(receive));
-    request = TakeSpare();
-  }
-  if (request == nullptr) {
-    request = std::make_unique<EngineRequest>();
-  }
+  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<EngineRequest> request, TakeSpare(receive));
   request->result = {.request_context = work.request_context, .type = TypeOf(work)};
   request->work = std::move(work);
   // Without the lock, because it may register memory. If the request is refused below, its destructor undoes that.
@@ -128,7 +116,7 @@ absl::StatusOr<RemoteToken> QueuePairEngine::Enqueue(WorkRequest&& work) {
     return RemoteToken{};
   }
   MutexLock lock(mutex_);
-  RNICD_RETURN_IF_ERROR(CheckRoom(receive));
+  RNICD_RETURN_IF_ERROR(sends_.CheckRoom());
   request->token = card_->Issue(*request);
   return sends_.Push(std::move(request)).token;
 }
@@ -136,7 +124,7 @@ absl::StatusOr<RemoteToken> QueuePairEngine::Enqueue(WorkRequest&& work) {
 // In the error state it is reported by the runner, and takes room until then.
 absl::Status QueuePairEngine::EnqueueReceive(std::unique_ptr<EngineRequest> request) {
   MutexLock lock(mutex_);
-  RNICD_RETURN_IF_ERROR(CheckRoom(/*receive=*/true));
+  RNICD_RETURN_IF_ERROR(receives_.CheckRoom());
   EngineRequest& receive = receives_.Push(std::move(request));
   const absl::Status posted =
       receive.stage == EngineRequest::Stage::kQueued ? card_->PostReceive(receive) : absl::OkStatus();
@@ -222,21 +210,12 @@ void QueuePairEngine::Invalidated(RemoteToken token, bool invalidated, Completio
 
 bool QueuePairEngine::EnterPeer(const QueuePairEngine& visitor) {
   MutexLock lock(mutex_);
-  const bool admitted = connection_.IsTo(visitor.address());
-  if (admitted) {
-    threads_.Hold();
-  }
-  return admitted;
+  return threads_.HoldIf(connection_.IsTo(visitor.address()));
 }
 
 EngineRequest* QueuePairEngine::TakeReceive() {
   MutexLock lock(mutex_);
   return receives_.TakeOldest();
-}
-
-EngineRequest* QueuePairEngine::FindReceive(uint64_t serial) {
-  MutexLock lock(mutex_);
-  return receives_.Take(serial);
 }
 
 void QueuePairEngine::ReceiveEnded(uint64_t serial, const Completion& result) {
@@ -249,13 +228,27 @@ void QueuePairEngine::ReceiveEnded(uint64_t serial, const Completion& result) {
   ReportReceives();
 }
 
+void QueuePairEngine::ReceiveFilled(uint64_t serial, absl::FunctionRef<Completion(const EngineRequest&)> read) {
+  const EngineRequest* receive = nullptr;
+  {
+    MutexLock lock(mutex_);
+    receive = receives_.Take(serial);
+  }
+  if (receive == nullptr) {
+    return;  // Abandoned before.
+  }
+  const Completion result = read(*receive);
+  // Before the report, so that the state is known with the failure.
+  if (result.status != NtStatus::kSuccess) {
+    LosePeer();
+    Fail();
+  }
+  ReceiveEnded(serial, result);
+}
+
 bool QueuePairEngine::HoldIfIdle() {
   MutexLock lock(mutex_);
-  const bool idle = connection_.phase() == Phase::kConnected && sends_.idle();
-  if (idle) {
-    threads_.Hold();
-  }
-  return idle;
+  return threads_.HoldIf(connection_.phase() == EngineConnection::Phase::kConnected && sends_.idle());
 }
 
 void QueuePairEngine::Release() {

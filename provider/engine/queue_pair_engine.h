@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -67,8 +68,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   // and its outcome is ignored.
   bool Ended(uint64_t serial, CardOutcome outcome);
   void ReceiveEnded(uint64_t serial, const Completion& result);
-  // The receive with that serial, for ReceiveEnded; null when it has ended.
-  EngineRequest* FindReceive(uint64_t serial);
+  // The card has filled the receive: `read` makes its result. A failure fails this side, before it is reported.
+  void ReceiveFilled(uint64_t serial, absl::FunctionRef<Completion(const EngineRequest&)> read);
   // A request that has started begins once more, on the runner.
   void Resume(uint64_t serial);
   // Reports to the owner, once, that the peer is dead. Ignored in the error state, so it comes before whatever fails
@@ -118,8 +119,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void NotifyPeers(const EngineConnection::Engines& peers);
 
   // Posting.
-  absl::Status CheckRoom(bool receive) const RNICD_REQUIRES(mutex_);
-  std::unique_ptr<EngineRequest> TakeSpare() RNICD_REQUIRES(mutex_);
+  // A request to fill in, used before if there is one. Errors: QP_NOT_CONNECTED, QUEUE_FULL.
+  absl::StatusOr<std::unique_ptr<EngineRequest>> TakeSpare(bool receive);
   absl::Status EnqueueReceive(std::unique_ptr<EngineRequest> request);
 
   // The runner.

@@ -103,8 +103,6 @@ class NdEndpoint final : public EngineCard, public NdLink::Sink {
   BeginResult BeginLocal(EngineRequest& request);
   // Gives a bind or an invalidation to the card.
   BeginResult PostLocal(EngineRequest& request);
-  NtStatus Execute(EngineRequest& request) const;
-  NtStatus ConcludeBind(EngineRequest& request);
   NtStatus ConcludeRead(EngineRequest& request);
 
   // Results.

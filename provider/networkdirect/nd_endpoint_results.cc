@@ -121,17 +121,7 @@ void NdEndpoint::OnReceiveResult(uint64_t serial, const ND2_RESULT& result) {
       return;
     }
   }
-  EngineRequest* const receive = engine().FindReceive(serial);
-  if (receive == nullptr) {
-    return;  // Abandoned before the result arrived.
-  }
-  const Completion completion = ReadReceive(result, *receive);
-  // Before the report, so that the state is known with the failure.
-  if (completion.status != NtStatus::kSuccess) {
-    engine().LosePeer();
-    engine().Fail();
-  }
-  engine().ReceiveEnded(serial, completion);
+  engine().ReceiveFilled(serial, [&](const EngineRequest& receive) { return ReadReceive(result, receive); });
 }
 
 // --- the card ---

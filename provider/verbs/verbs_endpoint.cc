@@ -14,6 +14,14 @@
 namespace rnicd::provider {
 namespace {
 
+// The fast region or window of a request that has a grant.
+GrantHolder& HolderOf(const WorkRequest& request) {
+  if (const auto* const work = std::get_if<FastRegisterWork>(&request.work); work != nullptr) {
+    return static_cast<GrantFastRegion&>(*work->region);
+  }
+  return static_cast<VerbsWindow&>(*std::get<BindWork>(request.work).window);
+}
+
 // True for a request that the kernel executes.
 bool IsForKernel(const EngineRequest& request) {
   if (std::holds_alternative<FastRegisterWork>(request.work.work)) {
@@ -168,49 +176,32 @@ void VerbsEndpoint::BeginTogether(std::span<EngineRequest* const> requests, Engi
 }
 
 BeginResult VerbsEndpoint::BeginLocal(EngineRequest& request) {
-  PreparedRequest& prepared = PreparedOf(request);
-  if (prepared.grant == nullptr || !prepared.grant->needs_bind()) {
-    return BeginResult::Done(Execute(request));
+  if (const auto* const invalidate = std::get_if<InvalidateWork>(&request.work.work); invalidate != nullptr) {
+    const bool done = invalidate->region != nullptr ? static_cast<VerbsFastRegion&>(*invalidate->region).Invalidate()
+                                                    : static_cast<VerbsWindow&>(*invalidate->window).Invalidate();
+    return BeginResult::Done(done ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest);
+  }
+  const PreparedRequest& prepared = PreparedOf(request);
+  GrantHolder& holder = HolderOf(request.work);
+  if (!prepared.grant->needs_bind()) {
+    return BeginResult::Done(holder.Execute(request, prepared.token(), queue_pair_.address().qpn));
   }
   // The card must bind a window; Conclude does the rest.
-  bool may_bind = false;
-  if (const auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {
-    may_bind = static_cast<GrantFastRegion&>(*work->region).CanRegister();
-  } else {
-    const auto& bind = std::get<BindWork>(request.work.work);
-    may_bind = prepared.bind_begun = static_cast<VerbsWindow&>(*bind.window).BeginBind(bind);
-  }
-  if (!may_bind) {
-    prepared.grant.reset();
+  if (!holder.BeginBind(request)) {
     return BeginResult::Done(NtStatus::kInvalidDeviceRequest);
   }
   ibv_send_wr work = {};
-  prepared.grant->FillBind(work);
+  prepared.own_grant()->FillBind(work);
   work.send_flags = IBV_SEND_SIGNALED;
   return PostToCard(request, work);
 }
 
-NtStatus VerbsEndpoint::Execute(EngineRequest& request) {
-  PreparedRequest& prepared = PreparedOf(request);
-  bool done = false;
-  if (auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {
-    done = static_cast<GrantFastRegion&>(*work->region).Register(std::move(prepared.grant), std::move(work->backing));
-  } else if (auto* bind = std::get_if<BindWork>(&request.work.work)) {
-    auto& window = static_cast<VerbsWindow&>(*bind->window);
-    done = window.BeginBind(*bind) && window.Bind(std::move(prepared.grant), *bind, queue_pair_.address().qpn);
-  } else {
-    const auto& invalidate = std::get<InvalidateWork>(request.work.work);
-    done = invalidate.region != nullptr ? static_cast<VerbsFastRegion&>(*invalidate.region).Invalidate()
-                                        : static_cast<VerbsWindow&>(*invalidate.window).Invalidate();
-  }
-  return done ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
-}
-
-// The last step of a request, after the card or Execute has finished.
+// The last step of a request, after the card or BeginLocal has finished.
 NtStatus VerbsEndpoint::Conclude(EngineRequest& request) {
   const PreparedRequest& prepared = PreparedOf(request);
   if (prepared.grant != nullptr && prepared.grant->needs_bind()) {
-    return ConcludeBind(request);
+    return HolderOf(request.work)
+        .ConcludeBind(request, prepared.token(), queue_pair_.address().qpn, queue_pair_.bound());
   }
   const std::optional<LocalToken> token = TokenToInvalidate(request.work);
   if (request.result.status != NtStatus::kSuccess || !token.has_value()) {
@@ -220,36 +211,6 @@ NtStatus VerbsEndpoint::Conclude(EngineRequest& request) {
   const std::shared_ptr<Invalidatable> owner = key.has_value() ? key->owner.lock() : nullptr;
   return owner != nullptr && owner->InvalidateToken(token->value, std::nullopt) ? NtStatus::kSuccess
                                                                                 : NtStatus::kInvalidDeviceRequest;
-}
-
-NtStatus VerbsEndpoint::ConcludeBind(EngineRequest& request) {
-  PreparedRequest& prepared = PreparedOf(request);
-  const uint32_t token = prepared.grant->token();
-  auto* const bind = std::get_if<BindWork>(&request.work.work);
-  auto* const work = std::get_if<FastRegisterWork>(&request.work.work);
-  const bool bound = request.result.status == NtStatus::kSuccess;
-  if (!bound && prepared.bind_begun) {
-    static_cast<VerbsWindow&>(*bind->window).AbortBind(*bind);
-  }
-  if (!bound) {
-    prepared.grant.reset();
-    return request.result.status;
-  }
-  std::shared_ptr<Invalidatable> owner;
-  bool in_force = false;
-  if (bind != nullptr) {
-    const auto window = std::static_pointer_cast<VerbsWindow>(bind->window);
-    in_force = window->Bind(std::move(prepared.grant), *bind, queue_pair_.address().qpn);
-    owner = window;
-  } else {
-    const auto region = std::static_pointer_cast<GrantFastRegion>(work->region);
-    in_force = region->Register(std::move(prepared.grant), std::move(work->backing));
-    owner = region;
-  }
-  if (in_force) {
-    queue_pair_.bound().Insert(owner, token);
-  }
-  return in_force ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
 }
 
 }  // namespace rnicd::provider

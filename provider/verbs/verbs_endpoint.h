@@ -58,13 +58,10 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
   // Does nothing in the error state: the request stays queued and is cancelled from there.
   BeginResult PostToCard(EngineRequest& request, ibv_send_wr& work);
   BeginResult BeginLocal(EngineRequest& request);
-  NtStatus Execute(EngineRequest& request);
-  NtStatus ConcludeBind(EngineRequest& request);
 
   // The loop.
   bool IsTimeout(ibv_wc_status status);
   void OnSendCompletion(const ibv_wc& completion);
-  void OnReceiveCompletion(const ibv_wc& completion);
   bool IsInvalidation(const ibv_wc& completion) const;
   Completion ReadReceive(const ibv_wc& completion, const EngineRequest& receive);
   void OnProbeCompletion(const ibv_wc& completion);

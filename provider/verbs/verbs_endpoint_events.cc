@@ -24,7 +24,8 @@ void VerbsEndpoint::OnCqEvent() {
       if (completion.wr_id == kProbeId) {
         OnProbeCompletion(completion);
       } else if ((completion.wr_id & kReceiveBit) != 0) {
-        OnReceiveCompletion(completion);
+        engine().ReceiveFilled(completion.wr_id & ~kReceiveBit,
+                               [&](const EngineRequest& receive) { return ReadReceive(completion, receive); });
       } else {
         OnSendCompletion(completion);
       }
@@ -104,20 +105,6 @@ Completion VerbsEndpoint::ReadReceive(const ibv_wc& completion, const EngineRequ
   }
   engine().Invalidated(RemoteToken{token}, domain_->InvalidateRemote(token, queue_pair_.address().qpn), result);
   return result;
-}
-
-void VerbsEndpoint::OnReceiveCompletion(const ibv_wc& completion) {
-  EngineRequest* const receive = engine().FindReceive(completion.wr_id & ~kReceiveBit);
-  if (receive == nullptr) {
-    return;  // Abandoned before the completion arrived.
-  }
-  const Completion result = ReadReceive(completion, *receive);
-  // Before the report, so that the state is known with the failure.
-  if (result.status != NtStatus::kSuccess) {
-    engine().LosePeer();
-    engine().Fail();
-  }
-  engine().ReceiveEnded(completion.wr_id & ~kReceiveBit, result);
 }
 
 void VerbsEndpoint::OnProbeCompletion(const ibv_wc& completion) {
