@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +33,11 @@ struct EngineRules {
   bool local_requests_alone = false;
   // The most of them that begin together, with local_requests_alone and EngineCard::BeginTogether. 0: none do.
   size_t local_requests_together = 0;
+  // A SendAndInvalidate to a peer in this process is complete when the card has ended it and the peer has said whether
+  // the token was invalidated (QueuePairEngine::Invalidated); later requests wait for both. False: the card sees to it.
+  bool awaits_invalidations = false;
+  // Time from Fail in which the card ends what has started: see QueuePairEngine::AbandonIfLate. Empty: no bound.
+  std::optional<std::chrono::milliseconds> card_timeout;
 };
 
 // The other side of a connection.
@@ -64,19 +71,19 @@ struct EngineTurn {
 struct BeginResult {
   enum class Kind : uint8_t { kDone, kStarted, kBlocked };
 
-  static BeginResult Done(NtStatus status, bool at_peer = false) { return {Kind::kDone, status, at_peer, false}; }
+  static BeginResult Done(const CardOutcome& outcome) { return {Kind::kDone, outcome, false}; }
+  static BeginResult Done(NtStatus status) { return Done(CardOutcome{.status = status}); }
   // QueuePairEngine::Ended or Resume follows, possibly before Begin returns. `holds_back`: later requests wait for it.
-  static BeginResult Started(bool holds_back = false) {
-    return {Kind::kStarted, NtStatus::kSuccess, false, holds_back};
-  }
+  static BeginResult Started(bool holds_back = false) { return {Kind::kStarted, {}, holds_back}; }
   // Nothing has happened; the request begins again when the engine runs next. Not for a resumed request, unless later
   // ones wait for it.
-  static BeginResult Blocked() { return {Kind::kBlocked, NtStatus::kSuccess, false, false}; }
+  static BeginResult Blocked() { return {}; }
+
+  // The request is done and has failed.
+  bool IsFailure() const { return kind == Kind::kDone && outcome.status != NtStatus::kSuccess; }
 
   Kind kind = Kind::kBlocked;
-  NtStatus status = NtStatus::kSuccess;
-  // With kAccessViolation: the peer's memory refused the access.
-  bool at_peer = false;
+  CardOutcome outcome;
   bool holds_back = false;
 };
 
@@ -114,8 +121,6 @@ class EngineCard {
   // Takes the hardware to the error state; called once. Everything started must end: through QueuePairEngine::Ended
   // and ReceiveEnded, or Abandon.
   virtual void Fail() = 0;
-  // The peer has ended.
-  virtual void PeerLost() {}
   // Destroys the hardware. Called when nothing uses it, possibly more than once.
   virtual void Close() {}
 

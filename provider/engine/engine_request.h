@@ -10,6 +10,16 @@
 
 namespace rnicd::provider {
 
+// How a request ended at the card. A failure fails its queue pair.
+struct CardOutcome {
+  NtStatus status = NtStatus::kSuccess;
+  // The peer's memory or its card refused the access, and the peer fails as well.
+  bool at_peer = false;
+  // The peer did not answer or has ended the connection.
+  bool peer_lost = false;
+  friend bool operator==(const CardOutcome&, const CardOutcome&) = default;
+};
+
 // What a card keeps for a request. Used again for later requests.
 class CardRequest {
  public:
@@ -28,6 +38,8 @@ struct EngineRequest {
     kStarted,
     // Waits for the runner, to begin for the second time.
     kResumed,
+    // The card is done with it, and the peer has not said yet whether it invalidated the token.
+    kUnanswered,
     kDone,
   };
 
@@ -36,6 +48,11 @@ struct EngineRequest {
   bool IsLocal() const {
     return std::holds_alternative<FastRegisterWork>(work.work) || std::holds_alternative<InvalidateWork>(work.work) ||
            std::holds_alternative<BindWork>(work.work);
+  }
+  void End(const CardOutcome& outcome) {
+    stage = Stage::kDone;
+    result.status = outcome.status;
+    result.at_peer = outcome.at_peer;
   }
   // Releases what the request held.
   void Clear() {

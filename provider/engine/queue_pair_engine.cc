@@ -1,4 +1,5 @@
-// The owner's half of a queue pair: connecting, posting, ending; and what its peer in the same process calls.
+// The owner's half of a queue pair: connecting, posting, ending; and what its card and its peer in the same process
+// call.
 
 #include "provider/engine/queue_pair_engine.h"
 
@@ -11,50 +12,30 @@ namespace rnicd::provider {
 
 QueuePairEngine::QueuePairEngine(std::unique_ptr<EngineCard> card, Options options, EngineFabric& fabric,
                                  QueuePairListener& listener)
-    : card_(std::move(card)), options_(std::move(options)), fabric_(fabric), listener_(listener) {
+    : card_(std::move(card)),
+      options_(std::move(options)),
+      fabric_(fabric),
+      listener_(listener),
+      sends_(options_.rules, options_.limits.initiator_depth),
+      receives_(options_.limits.receive_depth) {
   card_->engine_ = this;
 }
 
 QueuePairState QueuePairEngine::state() const {
   MutexLock lock(mutex_);
-  return state_;
-}
-
-std::shared_ptr<EngineCard> QueuePairEngine::PeerCard() const {
-  MutexLock lock(mutex_);
-  std::shared_ptr<QueuePairEngine> peer = peer_.lock();
-  EngineCard* const card = peer != nullptr ? peer->card_.get() : nullptr;
-  return {std::move(peer), card};
+  return connection_.state();
 }
 
 // --- connecting ---
 
-absl::Status QueuePairEngine::BeginConnecting() {
-  MutexLock lock(mutex_);
-  if (state_ != QueuePairState::kInit || connecting_) {
-    return MakeError(ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
-  }
-  connecting_ = true;
-  return absl::OkStatus();
-}
-
 absl::Status QueuePairEngine::Connect(std::string_view peer_address) {
-  RNICD_RETURN_IF_ERROR(BeginConnecting());
-  const absl::StatusOr<EnginePeer> peer = card_->Connect(peer_address);
   {
     MutexLock lock(mutex_);
-    connecting_ = false;
-    changed_.NotifyAll();
-    if (state_ != QueuePairState::kInit) {
-      return MakeError(ErrorReason::QP_NOT_CONNECTABLE, "qp_id");  // Flushed meanwhile.
-    }
-    RNICD_RETURN_IF_ERROR(peer.status());
-    state_ = QueuePairState::kReadyToSend;
-    peer_address_ = peer->address;
-    peer_ = peer->engine;
-    peer_is_local_ = peer->engine != nullptr;
-    awaiting_peer_ = peer_is_local_;
+    RNICD_RETURN_IF_ERROR(connection_.Begin());
+    threads_.Hold();
   }
+  const absl::StatusOr<EnginePeer> peer = card_->Connect(peer_address);
+  RNICD_RETURN_IF_ERROR(EndConnecting(peer));
   NotifyEarlyVisitors();
   if (peer->engine != nullptr) {
     CheckPeerReadiness(*peer->engine);
@@ -63,14 +44,22 @@ absl::Status QueuePairEngine::Connect(std::string_view peer_address) {
   return absl::OkStatus();
 }
 
+absl::Status QueuePairEngine::EndConnecting(const absl::StatusOr<EnginePeer>& peer) {
+  MutexLock lock(mutex_);
+  threads_.Release();
+  RNICD_RETURN_IF_ERROR(connection_.End(peer));
+  sends_.Open();
+  return absl::OkStatus();
+}
+
 // The visitors' requests may have waited for Connect. Those of visitors that are not the peer fail.
 void QueuePairEngine::NotifyEarlyVisitors() {
-  std::map<std::string, std::weak_ptr<QueuePairEngine>> early_visitors;
+  EngineConnection::Engines visitors;
   {
     MutexLock lock(mutex_);
-    early_visitors.swap(early_visitors_);
+    visitors = connection_.TakeVisitors();
   }
-  for (const auto& [address, weak] : early_visitors) {
+  for (const auto& [address, weak] : visitors) {
     if (const std::shared_ptr<QueuePairEngine> visitor = weak.lock(); visitor != nullptr) {
       visitor->OnPeerReady(options_.address);
     }
@@ -88,41 +77,27 @@ void QueuePairEngine::CheckPeerReadiness(QueuePairEngine& peer) {
 
 QueuePairState QueuePairEngine::Expect(const std::shared_ptr<QueuePairEngine>& visitor) {
   MutexLock lock(mutex_);
-  if (state_ == QueuePairState::kInit) {
-    early_visitors_[visitor->address()] = visitor;
-  }
-  return state_;
+  connection_.AddVisitor(visitor->address(), visitor);
+  return connection_.state();
 }
 
 void QueuePairEngine::OnPeerReady(const std::string& peer_address) {
   {
     MutexLock lock(mutex_);
-    if (peer_address_ != peer_address) {
+    if (!connection_.SetPeerReady(peer_address)) {
       return;
     }
-    awaiting_peer_ = false;
   }
   Run();
 }
 
 // --- posting ---
 
-absl::Status QueuePairEngine::CheckRoom(bool receive) const {
-  if (shut_) {
-    return MakeError(ErrorReason::QP_NOT_CONNECTED);
-  }
-  if (receive) {
-    return receives_.size() < options_.limits.receive_depth ? absl::OkStatus() : MakeError(ErrorReason::QUEUE_FULL);
-  }
-  if (state_ != QueuePairState::kReadyToSend || disconnecting_) {
-    return MakeError(ErrorReason::QP_NOT_CONNECTED);
-  }
-  return sends_.size() < options_.limits.initiator_depth ? absl::OkStatus() : MakeError(ErrorReason::QUEUE_FULL);
-}
-
-std::unique_ptr<EngineRequest> QueuePairEngine::TakeSpare() {
+absl::StatusOr<std::unique_ptr<EngineRequest>> QueuePairEngine::TakeSpare(bool receive) {
+  MutexLock lock(mutex_);
+  RNICD_RETURN_IF_ERROR(receive ? receives_.CheckRoom() : sends_.CheckRoom());
   if (spares_.empty()) {
-    return nullptr;
+    return std::make_unique<EngineRequest>();
   }
   std::unique_ptr<EngineRequest> spare = std::move(spares_.back());
   spares_.pop_back();
@@ -131,15 +106,7 @@ std::unique_ptr<EngineRequest> QueuePairEngine::TakeSpare() {
 
 absl::StatusOr<RemoteToken> QueuePairEngine::Enqueue(WorkRequest&& work) {
   const bool receive = std::holds_alternative<ReceiveWork>(work.work);
-  std::unique_ptr<EngineRequest> request;
-  {
-    MutexLock lock(mutex_);
-    RNICD_RETURN_IF_ERROR(CheckRoom(receive));
-    request = TakeSpare();
-  }
-  if (request == nullptr) {
-    request = std::make_unique<EngineRequest>();
-  }
+  RNICD_ASSIGN_OR_RETURN(std::unique_ptr<EngineRequest> request, TakeSpare(receive));
   request->result = {.request_context = work.request_context, .type = TypeOf(work)};
   request->work = std::move(work);
   // Without the lock, because it may register memory. If the request is refused below, its destructor undoes that.
@@ -149,8 +116,7 @@ absl::StatusOr<RemoteToken> QueuePairEngine::Enqueue(WorkRequest&& work) {
     return RemoteToken{};
   }
   MutexLock lock(mutex_);
-  RNICD_RETURN_IF_ERROR(CheckRoom(receive));
-  request->stage = Stage::kQueued;
+  RNICD_RETURN_IF_ERROR(sends_.CheckRoom());
   request->token = card_->Issue(*request);
   return sends_.Push(std::move(request)).token;
 }
@@ -158,18 +124,136 @@ absl::StatusOr<RemoteToken> QueuePairEngine::Enqueue(WorkRequest&& work) {
 // In the error state it is reported by the runner, and takes room until then.
 absl::Status QueuePairEngine::EnqueueReceive(std::unique_ptr<EngineRequest> request) {
   MutexLock lock(mutex_);
-  RNICD_RETURN_IF_ERROR(CheckRoom(/*receive=*/true));
-  request->stage = Stage::kQueued;
+  RNICD_RETURN_IF_ERROR(receives_.CheckRoom());
   EngineRequest& receive = receives_.Push(std::move(request));
-  if (state_ == QueuePairState::kError) {
-    End(receive, NtStatus::kCancelled, /*at_peer=*/false);
-    return absl::OkStatus();
-  }
-  const absl::Status posted = card_->PostReceive(receive);
+  const absl::Status posted =
+      receive.stage == EngineRequest::Stage::kQueued ? card_->PostReceive(receive) : absl::OkStatus();
   if (!posted.ok()) {
-    request = receives_.PopBack();  // Destroyed without the lock.
+    request = receives_.UndoPush();  // Destroyed without the lock.
   }
   return posted;
+}
+
+// --- results ---
+
+bool QueuePairEngine::Ended(uint64_t serial, CardOutcome outcome) {
+  // Before the request ends: the report is ignored once this side is in error.
+  if (outcome.peer_lost) {
+    LosePeer();
+  }
+  {
+    MutexLock lock(mutex_);
+    if (!sends_.End(serial, outcome)) {
+      return false;
+    }
+  }
+  if (outcome.status != NtStatus::kSuccess) {
+    FailWith(outcome);
+  }
+  return true;
+}
+
+void QueuePairEngine::Resume(uint64_t serial) {
+  {
+    MutexLock lock(mutex_);
+    if (!sends_.Resume(serial)) {
+      return;
+    }
+  }
+  Run();
+}
+
+void QueuePairEngine::Abandon() {
+  {
+    MutexLock lock(mutex_);
+    sends_.Abandon();
+    receives_.Abandon();
+  }
+  Run();
+}
+
+bool QueuePairEngine::AbandonIfLate() {
+  {
+    MutexLock lock(mutex_);
+    if (!give_up_at_.has_value() || std::chrono::steady_clock::now() < *give_up_at_) {
+      return false;
+    }
+    give_up_at_.reset();
+  }
+  Abandon();
+  return true;
+}
+
+void QueuePairEngine::Invalidated(RemoteToken token, bool invalidated, Completion& receive) {
+  if (invalidated) {
+    receive.type = OperationType::kReceiveAndInvalidate;
+    receive.invalidated = token;
+  } else {
+    receive.status = NtStatus::kInvalidDeviceRequest;
+  }
+  std::shared_ptr<QueuePairEngine> peer;
+  {
+    MutexLock lock(mutex_);
+    peer = connection_.peer();
+  }
+  if (peer == nullptr) {
+    return;
+  }
+  {
+    MutexLock lock(peer->mutex_);
+    if (!peer->sends_.Answer(invalidated)) {
+      return;
+    }
+  }
+  peer->Run();
+}
+
+bool QueuePairEngine::EnterPeer(const QueuePairEngine& visitor) {
+  MutexLock lock(mutex_);
+  return threads_.HoldIf(connection_.IsTo(visitor.address()));
+}
+
+EngineRequest* QueuePairEngine::TakeReceive() {
+  MutexLock lock(mutex_);
+  return receives_.TakeOldest();
+}
+
+void QueuePairEngine::ReceiveEnded(uint64_t serial, const Completion& result) {
+  {
+    MutexLock lock(mutex_);
+    if (!receives_.End(serial, result)) {
+      return;
+    }
+  }
+  ReportReceives();
+}
+
+void QueuePairEngine::ReceiveFilled(uint64_t serial, absl::FunctionRef<Completion(const EngineRequest&)> read) {
+  const EngineRequest* receive = nullptr;
+  {
+    MutexLock lock(mutex_);
+    receive = receives_.Take(serial);
+  }
+  if (receive == nullptr) {
+    return;  // Abandoned before.
+  }
+  const Completion result = read(*receive);
+  // Before the report, so that the state is known with the failure.
+  if (result.status != NtStatus::kSuccess) {
+    LosePeer();
+    Fail();
+  }
+  ReceiveEnded(serial, result);
+}
+
+bool QueuePairEngine::HoldIfIdle() {
+  MutexLock lock(mutex_);
+  return threads_.HoldIf(connection_.phase() == EngineConnection::Phase::kConnected && sends_.idle());
+}
+
+void QueuePairEngine::Release() {
+  MutexLock lock(mutex_);
+  threads_.Release();
 }
 
 // --- ending ---
@@ -177,7 +261,7 @@ absl::Status QueuePairEngine::EnqueueReceive(std::unique_ptr<EngineRequest> requ
 void QueuePairEngine::Disconnect() {
   {
     MutexLock lock(mutex_);
-    disconnecting_ = true;
+    sends_.Drain();
   }
   if (options_.rules.finishes_reads) {
     FinishReads();
@@ -185,16 +269,27 @@ void QueuePairEngine::Disconnect() {
   Fail();
   Run();
   MutexLock lock(mutex_);
-  while (!Quiet()) {
-    changed_.Wait(mutex_);
+  while (!threads_.idle() || !sends_.empty() || !receives_.idle()) {
+    threads_.AwaitChange(mutex_);
   }
+}
+
+void QueuePairEngine::FinishReads() {
+  {
+    MutexLock lock(mutex_);
+    sends_.ResumeAll();
+  }
+  Run();
+  // Another thread may be the runner.
+  MutexLock lock(mutex_);
+  threads_.AwaitRunner(mutex_);
 }
 
 void QueuePairEngine::Shutdown() {
   bool first = false;
   {
     MutexLock lock(mutex_);
-    first = !std::exchange(shut_, true);
+    first = receives_.Shut();
   }
   if (first) {
     fabric_.Remove(options_.address);
@@ -203,47 +298,30 @@ void QueuePairEngine::Shutdown() {
   card_->Close();
 }
 
-bool QueuePairEngine::Quiet() const {
-  return !connecting_ && !running_ && !reporting_receives_ && busy_ == 0 && sends_.empty() && receives_.empty();
-}
-
 void QueuePairEngine::Fail(NtStatus cause) {
   {
     MutexLock lock(mutex_);
-    if (state_ == QueuePairState::kError) {
+    if (!connection_.Fail()) {
       return;
     }
-    state_ = QueuePairState::kError;
-    cause_ = cause;
-    ++busy_;
+    sends_.Fail(cause);
+    receives_.Fail();
+    if (options_.rules.card_timeout.has_value()) {
+      give_up_at_ = std::chrono::steady_clock::now() + *options_.rules.card_timeout;
+    }
+    threads_.Hold();
   }
   card_->Fail();
   Release();
 }
 
-void QueuePairEngine::NotifyPeers() {
-  std::map<std::string, std::weak_ptr<QueuePairEngine>> others;
-  {
-    MutexLock lock(mutex_);
-    others.swap(early_visitors_);
-    others[peer_address_] = peer_;
-  }
-  for (const auto& [address, weak] : others) {
-    if (const std::shared_ptr<QueuePairEngine> other = weak.lock(); other != nullptr && other.get() != this) {
-      other->LoseConnection(options_.address, /*fatal=*/false);
-    }
-  }
-}
-
 void QueuePairEngine::LosePeer() {
   {
     MutexLock lock(mutex_);
-    // An endpoint connected to itself gets the failure through its own requests.
-    if (peer_lost_ || state_ != QueuePairState::kReadyToSend || peer_address_ == options_.address) {
+    if (!connection_.LosePeer(options_.address)) {
       return;
     }
-    peer_lost_ = true;
-    ++busy_;
+    threads_.Hold();
   }
   listener_.OnPeerDisconnected();
   Release();
@@ -252,44 +330,41 @@ void QueuePairEngine::LosePeer() {
 void QueuePairEngine::LoseConnection(const std::string& peer_address, bool fatal) {
   {
     MutexLock lock(mutex_);
-    early_visitors_.erase(peer_address);
-    if (state_ != QueuePairState::kReadyToSend || peer_address_ != peer_address) {
+    connection_.RemoveVisitor(peer_address);
+    if (!connection_.IsTo(peer_address)) {
       return;
     }
-    awaiting_peer_ = false;
   }
   LosePeer();
-  // After the report, because a request that this ends fails this side.
-  card_->PeerLost();
+  {
+    // After the report, because a request that this ends fails this side.
+    MutexLock lock(mutex_);
+    sends_.EndAnswers();
+  }
   if (fatal) {
     Fail();
   }
   Run();
 }
 
-void QueuePairEngine::FailPeer() {
+void QueuePairEngine::FailWith(const CardOutcome& outcome) {
   std::shared_ptr<QueuePairEngine> peer;
   {
     MutexLock lock(mutex_);
-    peer = peer_.lock();
+    peer = connection_.peer();
   }
-  if (peer != nullptr) {
+  if (peer != nullptr && outcome.at_peer) {
     peer->LoseConnection(options_.address, /*fatal=*/true);
   }
+  Fail();
 }
 
-bool QueuePairEngine::HoldIfIdle() {
-  MutexLock lock(mutex_);
-  const bool idle = state_ == QueuePairState::kReadyToSend && !disconnecting_ && !awaiting_peer_ && !peer_lost_ &&
-                    sends_.begun() == 0;
-  busy_ += idle ? 1 : 0;
-  return idle;
-}
-
-void QueuePairEngine::Release() {
-  MutexLock lock(mutex_);
-  --busy_;
-  changed_.NotifyAll();
+void QueuePairEngine::NotifyPeers(const EngineConnection::Engines& peers) {
+  for (const auto& [address, weak] : peers) {
+    if (const std::shared_ptr<QueuePairEngine> other = weak.lock(); other != nullptr && other.get() != this) {
+      other->LoseConnection(options_.address, /*fatal=*/false);
+    }
+  }
 }
 
 }  // namespace rnicd::provider

@@ -1,20 +1,28 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "provider/engine/engine_card.h"
+#include "provider/engine/engine_connection.h"
 #include "provider/engine/engine_fabric.h"
+#include "provider/engine/engine_receives.h"
+#include "provider/engine/engine_sends.h"
+#include "provider/engine/engine_threads.h"
 
 namespace rnicd::provider {
 
-// One side of a connection, for every kind of card: the order of its requests, and the events that end them.
+// One side of a connection, for every kind of card: the order of its requests, and the events that end them. What it
+// keeps is in its parts, of one job each: EngineConnection, EngineSends, EngineReceives, EngineThreads. Here is what
+// they have in common: the lock, the card and the listener, which are called without it, and the peer's engine.
 //
 // A thread that gives the engine work becomes its runner, unless another thread already is, and runs until no request
 // can make progress; only the runner begins and reports requests of the initiator queue. Receives are reported from the
@@ -55,12 +63,13 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   // again when one is posted.
   EngineRequest* TakeReceive();
 
-  // For the card. Results of requests that have started or were taken; Run must follow Ended. Ended: false when the
-  // request has ended already, and the result is ignored.
-  bool Ended(uint64_t serial, NtStatus status, bool at_peer = false);
+  // For the card. Results of requests that have started or were taken; Run must follow Ended, which fails this side,
+  // and if the outcome says so the peer, for any status but kSuccess. Ended: false when the request has ended already,
+  // and its outcome is ignored.
+  bool Ended(uint64_t serial, CardOutcome outcome);
   void ReceiveEnded(uint64_t serial, const Completion& result);
-  // The receive with that serial, for ReceiveEnded; null when it has ended.
-  EngineRequest* FindReceive(uint64_t serial);
+  // The card has filled the receive: `read` makes its result. A failure fails this side, before it is reported.
+  void ReceiveFilled(uint64_t serial, absl::FunctionRef<Completion(const EngineRequest&)> read);
   // A request that has started begins once more, on the runner.
   void Resume(uint64_t serial);
   // Reports to the owner, once, that the peer is dead. Ignored in the error state, so it comes before whatever fails
@@ -69,19 +78,19 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   // Takes the queue pair to the error state. Run must follow: the runner notifies local peers. `cause` is the status of
   // the oldest request, if that is cancelled; not kSuccess.
   void Fail(NtStatus cause = NtStatus::kCancelled);
-  // A request of this side made an access that the peer's memory does not permit: fails the peer, as a card does.
-  void FailPeer();
   // Completes everything started as cancelled, because the card will not; for a queue pair that has failed.
   void Abandon();
+  // Abandons what the card has kept for longer than EngineRules::card_timeout; called now and then. True when it has.
+  bool AbandonIfLate();
+  // The peer's send has asked for this token to be invalidated here, with that result: completes the receive, and tells
+  // a peer that waits for it.
+  void Invalidated(RemoteToken token, bool invalidated, Completion& receive);
   // If the queue pair is connected, nothing is outstanding at the card, and the peer has not ended: true, and
   // Disconnect does not return until Release.
   bool HoldIfIdle();
   void Release();
-  // Null when the peer was destroyed or is not in this process.
-  std::shared_ptr<EngineCard> PeerCard() const;
 
  private:
-  using Stage = EngineRequest::Stage;
   // What one step of the runner leaves to the next.
   struct Runner {
     EngineTurn turn;
@@ -96,20 +105,22 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   };
 
   // Connecting. Expect: `visitor` has connected to this engine. With kInit, its OnPeerReady or LoseConnection follows.
-  absl::Status BeginConnecting();
+  absl::Status EndConnecting(const absl::StatusOr<EnginePeer>& peer);
   QueuePairState Expect(const std::shared_ptr<QueuePairEngine>& visitor);
   void OnPeerReady(const std::string& peer_address);
   void NotifyEarlyVisitors();
   void CheckPeerReadiness(QueuePairEngine& peer);
-
   // The peer with that address died or ended the connection; with `fatal`, it made an access that fails this side too.
   // Ignored unless the address is that of the connected peer, because other endpoints may know the address and connect
   // to it.
   void LoseConnection(const std::string& peer_address, bool fatal);
+  // Fails this side because of a request that has ended so, and if it failed at the peer that one as well.
+  void FailWith(const CardOutcome& outcome);
+  void NotifyPeers(const EngineConnection::Engines& peers);
 
   // Posting.
-  absl::Status CheckRoom(bool receive) const RNICD_REQUIRES(mutex_);
-  std::unique_ptr<EngineRequest> TakeSpare() RNICD_REQUIRES(mutex_);
+  // A request to fill in, used before if there is one. Errors: QP_NOT_CONNECTED, QUEUE_FULL.
+  absl::StatusOr<std::unique_ptr<EngineRequest>> TakeSpare(bool receive);
   absl::Status EnqueueReceive(std::unique_ptr<EngineRequest> request);
 
   // The runner.
@@ -117,25 +128,15 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   bool StopRunning();
   // False when no request can make progress.
   bool Step(Runner& runner);
-  void CancelFront() RNICD_REQUIRES(mutex_);
   EngineRequest* NextToBegin(EngineTurn& turn) RNICD_REQUIRES(mutex_);
-  EngineRequest* NextResumed() RNICD_REQUIRES(mutex_);
-  void MarkResumed(EngineRequest& request) RNICD_REQUIRES(mutex_);
-  bool MayBegin(const EngineRequest& request) const RNICD_REQUIRES(mutex_);
-  void Begin(Runner& runner);
   // Adds to a request that needs no peer those behind it that may begin with it.
   void TakeTogether(Runner& runner) RNICD_REQUIRES(mutex_);
+  void Begin(Runner& runner);
   void BeginTogether(Runner& runner);
-  // Records what became of a request that has begun. False when nothing else can make progress.
-  bool Settle(EngineRequest& request, const BeginResult& result) RNICD_REQUIRES(mutex_);
-  // Reads that have started begin once more, at once. Returns when the runner has stopped.
-  void FinishReads();
-  void End(EngineRequest& request, NtStatus status, bool at_peer) RNICD_REQUIRES(mutex_);
   void Report(EngineRequest& request);
   void ReportReceives();
-
-  void NotifyPeers();
-  bool Quiet() const RNICD_REQUIRES(mutex_);
+  // Reads that have started begin once more, at once. Returns when the runner has stopped.
+  void FinishReads();
 
   const std::unique_ptr<EngineCard> card_;
   const Options options_;
@@ -143,40 +144,12 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   QueuePairListener& listener_;
 
   mutable Mutex mutex_;
-  ConditionVariable changed_;
-  QueuePairState state_ RNICD_GUARDED_BY(mutex_) = QueuePairState::kInit;
-  bool connecting_ RNICD_GUARDED_BY(mutex_) = false;
-  std::string peer_address_ RNICD_GUARDED_BY(mutex_);
-  std::weak_ptr<QueuePairEngine> peer_ RNICD_GUARDED_BY(mutex_);
-  bool peer_is_local_ RNICD_GUARDED_BY(mutex_) = false;
-  // True while a peer of this process has not connected: requests that need it wait.
-  bool awaiting_peer_ RNICD_GUARDED_BY(mutex_) = false;
-  bool peer_lost_ RNICD_GUARDED_BY(mutex_) = false;
-  // Engines that connected to this one before it connected, by address.
-  std::map<std::string, std::weak_ptr<QueuePairEngine>> early_visitors_ RNICD_GUARDED_BY(mutex_);
-  // A visitor found no receive.
-  bool sender_waits_ RNICD_GUARDED_BY(mutex_) = false;
-  bool notified_peers_ RNICD_GUARDED_BY(mutex_) = false;
-  bool disconnecting_ RNICD_GUARDED_BY(mutex_) = false;
-  bool shut_ RNICD_GUARDED_BY(mutex_) = false;
-  bool abandoned_ RNICD_GUARDED_BY(mutex_) = false;
-  // Status of the first request that is reported as cancelled.
-  NtStatus cause_ RNICD_GUARDED_BY(mutex_) = NtStatus::kCancelled;
-  // A request was reported as failed: none behind it succeeds.
-  bool reported_failure_ RNICD_GUARDED_BY(mutex_) = false;
-  bool running_ RNICD_GUARDED_BY(mutex_) = false;
-  bool run_again_ RNICD_GUARDED_BY(mutex_) = false;
-  // Number of runners that have stopped.
-  uint64_t runs_ RNICD_GUARDED_BY(mutex_) = 0;
-  bool reporting_receives_ RNICD_GUARDED_BY(mutex_) = false;
-  // Visitors, and callbacks and calls to peers in progress besides the runner's.
-  uint64_t busy_ RNICD_GUARDED_BY(mutex_) = 0;
-  // Reads in stage kStarted, and requests in stage kResumed.
-  uint32_t reading_ RNICD_GUARDED_BY(mutex_) = 0;
-  uint32_t resumed_ RNICD_GUARDED_BY(mutex_) = 0;
-  // Only the runner removes initiator requests, so it may keep a reference to one without the lock.
-  RequestQueue sends_ RNICD_GUARDED_BY(mutex_);
-  RequestQueue receives_ RNICD_GUARDED_BY(mutex_);
+  EngineConnection connection_ RNICD_GUARDED_BY(mutex_);
+  EngineSends sends_ RNICD_GUARDED_BY(mutex_);
+  EngineReceives receives_ RNICD_GUARDED_BY(mutex_);
+  EngineThreads threads_ RNICD_GUARDED_BY(mutex_);
+  // Deadline for what has started; set when the queue pair fails.
+  std::optional<Instant> give_up_at_ RNICD_GUARDED_BY(mutex_);
   // Requests that are over, for later ones.
   std::vector<std::unique_ptr<EngineRequest>> spares_ RNICD_GUARDED_BY(mutex_);
 };

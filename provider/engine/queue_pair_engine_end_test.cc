@@ -63,7 +63,7 @@ TEST(EngineFailure, ARequestThatFailsWhenItBeginsOrConcludesIsAFailureToo) {
   for (const bool begins : {true, false}) {
     Connected side;
     if (begins) {
-      side.card.answers[2] = Always(BeginResult::Done(kRefused, /*at_peer=*/true));
+      side.card.answers[2] = Always(BeginResult::Done({.status = kRefused, .at_peer = true}));
     } else {
       side.card.conclusions[2] = kRefused;
     }
@@ -84,7 +84,7 @@ TEST(EngineFailure, TheOldestRequestIsReportedWithTheCauseUnlessItFailedItself) 
     Connected side;
     side.near.Post({Write(1), Write(2)});
     if (status != kOk) {
-      ASSERT_TRUE(side.near.engine().Ended(1, status));
+      ASSERT_TRUE(side.near.engine().Ended(1, {.status = status}));
     }
     side.near.Flush(kTimedOut);
     EXPECT_EQ(side.near.initiated(),
@@ -95,11 +95,11 @@ TEST(EngineFailure, TheOldestRequestIsReportedWithTheCauseUnlessItFailedItself) 
 TEST(EngineFailure, OnlyTheFirstResultOfARequestCounts) {
   Connected side;
   side.near.Post({Write(1), Write(2)});
-  EXPECT_TRUE(side.near.engine().Ended(2, kOk));
-  EXPECT_FALSE(side.near.engine().Ended(2, kRefused));
+  EXPECT_TRUE(side.near.engine().Ended(2, {}));
+  EXPECT_FALSE(side.near.engine().Ended(2, {.status = kRefused}));
   side.card.End(1);
   EXPECT_EQ(side.near.initiated(), (Outcomes{{1, kWritten, kOk}, {2, kWritten, kOk}}));
-  EXPECT_FALSE(side.near.engine().Ended(1, kRefused)) << "it has been reported";
+  EXPECT_FALSE(side.near.engine().Ended(1, {.status = kRefused})) << "it has been reported";
 }
 
 TEST(EngineFailure, WhatTheCardHasIsReportedWhenTheCardHasEndedIt) {
@@ -160,14 +160,16 @@ TEST(EnginePeers, AnAccessThatThePeersMemoryRefusesFailsThePeerButNoOneElse) {
   EngineSide stranger(side.fabric, "stranger");
   ASSERT_TRUE(stranger.ConnectTo(side.far));
   side.far.Post({Receive(10)});
-  stranger.engine().FailPeer();
+  for (EngineSide* const each : {&stranger, &side.near}) {
+    each->card().answers[1] = Always(BeginResult::Done({.status = kRefused, .at_peer = true}));
+  }
+  stranger.Post({Local(1)});
   EXPECT_EQ(side.far.engine().state(), QueuePairState::kReadyToSend) << "it is connected to another";
-  side.near.engine().FailPeer();
+  side.near.Post({Local(1)});
   EXPECT_EQ(side.far.engine().state(), QueuePairState::kError);
   EXPECT_EQ(side.far.received(), (Outcomes{{10, kReceived, kCancelled}}));
   EXPECT_EQ(side.far.peer_gone(), 1);
   EXPECT_EQ(side.near.peer_gone(), 1);
-  EXPECT_EQ(side.near.card().lost_peers, 1);
 }
 
 TEST(EnginePeers, WhoWaitsForAPeerThatEndsOrConnectsElsewhereWaitsNoLonger) {

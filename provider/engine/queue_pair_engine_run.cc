@@ -1,29 +1,17 @@
-// The runner: decides which request may begin, and reports requests in queue order.
+// The runner: begins requests at the card, and reports them.
 
 #include <utility>
 
 #include "provider/engine/queue_pair_engine.h"
 
 namespace rnicd::provider {
-namespace {
-
-bool InvalidatesLocally(const EngineRequest& request) {
-  const auto* read = std::get_if<ReadWork>(&request.work.work);
-  return read != nullptr && read->local_invalidate;
-}
-
-}  // namespace
-
-// --- the runner ---
 
 void QueuePairEngine::Run() {
   {
     MutexLock lock(mutex_);
-    if (running_) {
-      run_again_ = true;
+    if (!threads_.BeginRun()) {
       return;
     }
-    running_ = true;
   }
   RunLoop();
 }
@@ -42,30 +30,24 @@ void QueuePairEngine::RunLoop() {
 // Does what is left when no initiator request can make progress. True when nothing was, and the runner has stopped.
 bool QueuePairEngine::StopRunning() {
   std::shared_ptr<QueuePairEngine> sender;
+  EngineConnection::Engines peers;
   bool report_receives = false;
-  bool notify_peers = false;
   {
     MutexLock lock(mutex_);
-    if (sender_waits_ && state_ != QueuePairState::kError && receives_.begun() < receives_.size()) {
-      sender_waits_ = false;
-      sender = peer_.lock();
-    }
-    report_receives = !reporting_receives_ && receives_.FrontIsDone();
-    notify_peers = !report_receives && state_ == QueuePairState::kError && !notified_peers_;
-    notified_peers_ = notified_peers_ || notify_peers;
-    if (sender == nullptr && !report_receives && !notify_peers) {
-      running_ = run_again_;
-      runs_ += run_again_ ? 0 : 1;
-      changed_.NotifyAll();
-      return !std::exchange(run_again_, false);
+    const bool wakes = receives_.WakesSender();
+    sender = wakes ? connection_.peer() : nullptr;
+    report_receives = receives_.MayReport();
+    const bool notifies = !report_receives && connection_.phase() == EngineConnection::Phase::kFailed;
+    if (notifies) {
+      peers = connection_.TakeAll();
+    } else if (!report_receives && sender == nullptr) {
+      return threads_.EndRun();
     }
   }
   if (report_receives) {
     ReportReceives();
   }
-  if (notify_peers) {
-    NotifyPeers();
-  }
+  NotifyPeers(peers);
   if (sender != nullptr) {
     sender->Run();
   }
@@ -76,21 +58,13 @@ bool QueuePairEngine::Step(Runner& runner) {
   {
     MutexLock lock(mutex_);
     if (runner.spent != nullptr) {
-      spares_.push_back(std::exchange(runner.spent, nullptr));
+      spares_.push_back(std::move(runner.spent));
     }
-    if (runner.begun != nullptr && !Settle(*std::exchange(runner.begun, nullptr), runner.result)) {
+    if (runner.begun != nullptr && !sends_.Settle(*std::exchange(runner.begun, nullptr), runner.result)) {
       return false;
     }
-    CancelFront();
-    if (sends_.FrontIsDone()) {
-      runner.spent = sends_.PopFront();
-      NtStatus& status = runner.spent->result.status;
-      if (reported_failure_ && status == NtStatus::kSuccess) {
-        status = NtStatus::kCancelled;
-      } else if (!reported_failure_ && status == NtStatus::kCancelled) {
-        status = cause_;
-      }
-    } else {
+    runner.spent = sends_.PopEnded();
+    if (runner.spent == nullptr) {
       runner.begun = NextToBegin(runner.turn);
       if (runner.begun == nullptr) {
         return false;
@@ -98,9 +72,7 @@ bool QueuePairEngine::Step(Runner& runner) {
       TakeTogether(runner);
     }
   }
-  if (!runner.together.empty()) {
-    BeginTogether(runner);
-  } else if (runner.begun != nullptr) {
+  if (runner.begun != nullptr) {
     Begin(runner);
   } else {
     Report(*runner.spent);
@@ -108,20 +80,9 @@ bool QueuePairEngine::Step(Runner& runner) {
   return true;
 }
 
-// In the error state nothing begins: requests that would are cancelled when they are the oldest.
-void QueuePairEngine::CancelFront() {
-  if (state_ == QueuePairState::kError && !sends_.empty() &&
-      (sends_.front().stage == Stage::kQueued || sends_.front().stage == Stage::kResumed)) {
-    End(sends_.front(), NtStatus::kCancelled, /*at_peer=*/false);
-  }
-}
-
 EngineRequest* QueuePairEngine::NextToBegin(EngineTurn& turn) {
-  if (state_ == QueuePairState::kError) {
-    return nullptr;
-  }
-  const bool waits = sends_.begun() == sends_.size() || !MayBegin(sends_[sends_.begun()]);
-  if (resumed_ == 0 && waits) {
+  const EngineConnection::Phase phase = connection_.phase();
+  if (!sends_.MayBegin(/*reaches_peer=*/phase != EngineConnection::Phase::kAwaitingPeer)) {
     return nullptr;
   }
   if (options_.rules.bytes_per_turn > 0 && turn.moved >= options_.rules.bytes_per_turn) {
@@ -129,119 +90,61 @@ EngineRequest* QueuePairEngine::NextToBegin(EngineTurn& turn) {
     turn.handed_over = true;
     return nullptr;
   }
-  turn.is_first = sends_.begun() == 0;
-  turn.resumed = resumed_ > 0;
-  turn.peer_is_local = peer_is_local_;
-  turn.peer_lost = peer_lost_ && peer_is_local_;
-  EngineRequest* const request = turn.resumed ? NextResumed() : &sends_.Begin();
-  turn.peer = request->IsLocal() ? nullptr : peer_.lock();
+  turn.peer_is_local = connection_.peer_is_local();
+  turn.peer_lost = phase == EngineConnection::Phase::kPeerLost && turn.peer_is_local;
+  EngineRequest& request = sends_.Begin(turn);
+  turn.peer = request.IsLocal() ? nullptr : connection_.peer();
   turn.peer_card = turn.peer != nullptr ? turn.peer->card_.get() : nullptr;
-  request->stage = Stage::kRunning;
-  return request;
-}
-
-EngineRequest* QueuePairEngine::NextResumed() {
-  size_t index = 0;
-  while (sends_[index].stage != Stage::kResumed) {
-    ++index;
-  }
-  --resumed_;
-  return &sends_[index];
-}
-
-bool QueuePairEngine::MayBegin(const EngineRequest& request) const {
-  if (disconnecting_) {
-    return false;
-  }
-  const EngineRules& rules = options_.rules;
-  if (sends_.begun() > 0) {
-    const EngineRequest& last = sends_[sends_.begun() - 1];
-    if ((last.holds_back && last.stage != Stage::kDone) ||
-        (rules.local_requests_alone && (last.IsLocal() || InvalidatesLocally(last)))) {
-      return false;
-    }
-  }
-  if (rules.read_limit > 0 &&
-      ((request.work.read_fence && reading_ > 0) || (request.IsRead() && reading_ >= rules.read_limit))) {
-    return false;
-  }
-  return request.IsLocal() ? !rules.local_requests_alone || sends_.begun() == 0 : !awaiting_peer_;
-}
-
-// Leaves the result to the next step, which takes the lock anyway; a failure is recorded here, before the card fails.
-void QueuePairEngine::Begin(Runner& runner) {
-  runner.result = card_->Begin(*runner.begun, runner.turn);
-  runner.turn.peer.reset();
-  if (runner.result.kind == BeginResult::Kind::kDone && runner.result.status != NtStatus::kSuccess) {
-    {
-      MutexLock lock(mutex_);
-      Settle(*std::exchange(runner.begun, nullptr), runner.result);
-    }
-    Fail();
-  }
+  return &request;
 }
 
 void QueuePairEngine::TakeTogether(Runner& runner) {
   if (!runner.begun->IsLocal() || options_.rules.local_requests_together == 0) {
     return;
   }
-  runner.together.push_back(runner.begun);
-  while (runner.together.size() < options_.rules.local_requests_together && sends_.begun() < sends_.size() &&
-         sends_[sends_.begun()].IsLocal()) {
-    runner.together.push_back(&sends_.Begin());
-    runner.together.back()->stage = Stage::kRunning;
+  for (EngineRequest* next = runner.begun; next != nullptr;) {
+    runner.together.push_back(next);
+    next = runner.together.size() < options_.rules.local_requests_together ? sends_.BeginTogether() : nullptr;
   }
+}
+
+// Leaves the result to the next step, which takes the lock anyway; a failure is recorded here, before the card fails.
+void QueuePairEngine::Begin(Runner& runner) {
+  if (runner.together.empty()) {
+    runner.result = card_->Begin(*runner.begun, runner.turn);
+  } else {
+    BeginTogether(runner);
+  }
+  runner.turn.peer.reset();
+  if (!runner.result.IsFailure()) {
+    return;
+  }
+  if (runner.result.outcome.peer_lost) {
+    LosePeer();
+  }
+  {
+    MutexLock lock(mutex_);
+    sends_.Settle(*std::exchange(runner.begun, nullptr), runner.result);
+  }
+  FailWith(runner.result.outcome);
 }
 
 void QueuePairEngine::BeginTogether(Runner& runner) {
   runner.results.assign(runner.together.size(), BeginResult::Blocked());
   card_->BeginTogether(runner.together, runner.turn, runner.results);
-  bool failed = false;
-  {
-    MutexLock lock(mutex_);
-    // Blocked ones first, the youngest first of all, because each goes back to the end of what has not begun.
-    while (runner.results.back().kind == BeginResult::Kind::kBlocked && runner.results.size() > 1) {
-      Settle(*runner.together.back(), runner.results.back());
-      runner.together.pop_back();
-      runner.results.pop_back();
-    }
-    runner.result = runner.results.back();
-    runner.begun = runner.together.back();
-    for (size_t index = 0; index + 1 < runner.together.size(); ++index) {
-      Settle(*runner.together[index], runner.results[index]);
-    }
-    failed = runner.result.kind == BeginResult::Kind::kDone && runner.result.status != NtStatus::kSuccess;
-    if (failed) {
-      Settle(*std::exchange(runner.begun, nullptr), runner.result);
-    }
+  MutexLock lock(mutex_);
+  // Blocked ones first, the youngest first of all, because each goes back to the end of what has not begun.
+  while (runner.results.back().kind == BeginResult::Kind::kBlocked && runner.results.size() > 1) {
+    sends_.Settle(*runner.together.back(), runner.results.back());
+    runner.together.pop_back();
+    runner.results.pop_back();
+  }
+  runner.result = runner.results.back();
+  runner.begun = runner.together.back();
+  for (size_t index = 0; index + 1 < runner.together.size(); ++index) {
+    sends_.Settle(*runner.together[index], runner.results[index]);
   }
   runner.together.clear();
-  if (failed) {
-    Fail();
-  }
-}
-
-bool QueuePairEngine::Settle(EngineRequest& request, const BeginResult& result) {
-  switch (result.kind) {
-    case BeginResult::Kind::kBlocked:
-      resumed_ -= request.stage == Stage::kResumed ? 1 : 0;  // Resumed too late, while it was running.
-      request.stage = Stage::kQueued;
-      sends_.UndoBegin();
-      return state_ == QueuePairState::kError;  // It is cancelled then.
-    case BeginResult::Kind::kStarted:
-      request.holds_back = result.holds_back;
-      if (request.stage == Stage::kRunning) {
-        request.stage = Stage::kStarted;
-        reading_ += request.IsRead() ? 1 : 0;
-      }
-      if (abandoned_) {
-        End(request, NtStatus::kCancelled, /*at_peer=*/false);
-      }
-      return true;
-    case BeginResult::Kind::kDone:
-      End(request, result.status, result.at_peer);
-  }
-  return true;
 }
 
 void QueuePairEngine::Report(EngineRequest& request) {
@@ -249,7 +152,7 @@ void QueuePairEngine::Report(EngineRequest& request) {
   if (request.result.status != NtStatus::kSuccess) {
     {
       MutexLock lock(mutex_);
-      reported_failure_ = true;
+      sends_.SetReportedFailure();
     }
     Fail();
   }
@@ -258,6 +161,27 @@ void QueuePairEngine::Report(EngineRequest& request) {
   request.Clear();
   if (!silent) {
     listener_.OnCompletion(WorkQueue::kInitiator, request.result);
+  }
+}
+
+// Receives that are done, from the front of the queue. One thread does so at a time; other threads leave theirs to it.
+void QueuePairEngine::ReportReceives() {
+  std::unique_ptr<EngineRequest> receive;
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      if (receive != nullptr) {
+        spares_.push_back(std::move(receive));
+        receives_.EndReport();
+        threads_.NotifyChange();
+      }
+      receive = receives_.BeginReport();
+      if (receive == nullptr) {
+        return;
+      }
+    }
+    receive->Clear();  // Release first: the listener may reuse the memory.
+    listener_.OnCompletion(WorkQueue::kReceive, receive->result);
   }
 }
 

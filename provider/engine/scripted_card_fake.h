@@ -46,7 +46,7 @@ class ScriptedCard final : public EngineCard {
     bool ended_well = true;
     for (size_t index = 0; index < requests.size() && ended_well; ++index) {
       results[index] = Begin(*requests[index], turn);
-      ended_well = results[index].kind == BeginResult::Kind::kDone && results[index].status == kOk;
+      ended_well = results[index].kind == BeginResult::Kind::kDone && !results[index].IsFailure();
     }
   }
   absl::Status PostReceive(EngineRequest& receive) override {
@@ -65,18 +65,15 @@ class ScriptedCard final : public EngineCard {
       engine().Abandon();
     }
   }
-  void PeerLost() override { ++lost_peers; }
   void Close() override { ++closed; }
 
-  // What a card does. A request that fails takes the queue pair with it.
-  bool End(uint64_t context, NtStatus status = kOk) {
-    const bool ended = engine().Ended(serials_.at(context), status);
-    if (status != kOk) {
-      engine().Fail();
-    }
+  // What a card does.
+  bool End(uint64_t context, CardOutcome outcome) {
+    const bool ended = engine().Ended(serials_.at(context), outcome);
     engine().Run();
     return ended;
   }
+  bool End(uint64_t context, NtStatus status = kOk) { return End(context, CardOutcome{.status = status}); }
   void EndReceive(uint64_t context, NtStatus status = kOk) {
     engine().ReceiveEnded(serials_.at(context), {.request_context = context, .type = kReceived, .status = status});
   }
@@ -100,7 +97,6 @@ class ScriptedCard final : public EngineCard {
   std::vector<std::function<void()>> later;
   uint32_t issued = 0;
   int failed = 0;
-  int lost_peers = 0;
   int closed = 0;
 
  private:

@@ -62,7 +62,7 @@ NdDomain::~NdDomain() {
 }
 
 bool NdDomain::InvalidateRemote(uint32_t token, std::optional<uint64_t> arrived_at) {
-  const std::shared_ptr<NdInvalidatable> owner = remote_tokens_.Find(token).owner.lock();
+  const std::shared_ptr<Invalidatable> owner = remote_tokens_.Find(token).owner.lock();
   return owner != nullptr && owner->InvalidateToken(token, arrived_at);
 }
 

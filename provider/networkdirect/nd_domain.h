@@ -60,7 +60,7 @@ class NdDomain {
   TokenTable& remote_tokens() { return remote_tokens_; }
   // A local token that reaches nothing, so no other token equals it.
   uint32_t privileged_token() const { return privileged_token_; }
-  // Invalidates what is in force under a remote token, as NdInvalidatable::InvalidateToken.
+  // Invalidates what is in force under a remote token, as Invalidatable::InvalidateToken.
   bool InvalidateRemote(uint32_t token, std::optional<uint64_t> arrived_at);
 
   // Where the domain listens; made when it is needed. Errors: those of NdStatus.

@@ -46,10 +46,14 @@ absl::StatusOr<std::shared_ptr<QueuePairEngine>> NdEndpoint::Create(std::shared_
   std::unique_ptr<NdEndpoint> card(new NdEndpoint(std::move(domain), number, limits));
   NdEndpoint* const endpoint = card.get();
   endpoint->send_link_ = *std::move(link);
-  auto engine = std::make_shared<QueuePairEngine>(
-      std::move(card),
-      QueuePairEngine::Options{.address = address, .limits = limits, .rules = {.local_requests_alone = true}},
-      node.fabric, listener);
+  auto engine =
+      std::make_shared<QueuePairEngine>(std::move(card),
+                                        QueuePairEngine::Options{.address = address,
+                                                                 .limits = limits,
+                                                                 .rules = {.local_requests_alone = true,
+                                                                           .awaits_invalidations = true,
+                                                                           .card_timeout = node.options.card_timeout}},
+                                        node.fabric, listener);
   const std::shared_ptr<NdEndpoint> shared(engine, endpoint);
   endpoint->send_link_->ListenTo(std::shared_ptr<NdLink::Sink>(shared));
   node.meeting.Add(address, shared);
@@ -117,16 +121,15 @@ absl::StatusOr<std::optional<NdAddress>> NdEndpoint::ExpectRequest(uint64_t tick
   if (failed_) {
     return std::nullopt;
   }
-  listener_ = std::move(listener);
-  ticket_ = ticket;
-  listener_->Expect(ticket, [weak = std::weak_ptr<NdLink>(receive_link_)](ComPtr<IND2Connector> connector) {
+  expected_ = {.listener = std::move(listener), .ticket = ticket};
+  expected_.listener->Expect(ticket, [weak = std::weak_ptr<NdLink>(receive_link_)](ComPtr<IND2Connector> connector) {
     if (const std::shared_ptr<NdLink> link = weak.lock(); link != nullptr) {
       link->Accept(std::move(connector));
     } else {
       connector->Reject(nullptr, 0);
     }
   });
-  return listener_->address();
+  return expected_.listener->address();
 }
 
 bool NdEndpoint::is_connected() const {
@@ -181,8 +184,8 @@ RemoteToken NdEndpoint::Issue(EngineRequest& request) {
 
 absl::Status NdEndpoint::PostReceive(EngineRequest& receive) {
   std::optional<CardEntries> entries = TranslateEntries(*domain_, receive, LocalUse::kSink);
-  CardReceive card_receive{.serial = receive.serial, .refused = !entries.has_value()};
-  card_receive.entries = std::move(entries).value_or(CardEntries());
+  NdPreparedOf(receive).refused = !entries.has_value();
+  CardReceive card_receive{.serial = receive.serial, .entries = std::move(entries).value_or(CardEntries())};
   if (card_receive.entries.size() > send_link_->max_receive_entries()) {
     return MakeError(ErrorReason::DEVICE_NOT_CAPABLE);
   }
@@ -206,9 +209,6 @@ absl::Status NdEndpoint::PostToCard(CardReceive receive) {
                                                               : NdStatus(result, "IND2QueuePair::Receive");
   }
   ++at_card_;
-  if (receive.refused) {
-    refused_receives_.insert(receive.serial);
-  }
   return absl::OkStatus();
 }
 
@@ -271,8 +271,7 @@ BeginResult NdEndpoint::BeginTransfer(EngineRequest& request, EngineTurn& turn) 
     return BeginResult::Blocked();
   }
   if (translation.kind == Kind::kRefusedByPeer) {
-    engine().FailPeer();
-    return BeginResult::Done(NtStatus::kAccessViolation, /*at_peer=*/true);
+    return BeginResult::Done({.status = NtStatus::kAccessViolation, .at_peer = true});
   }
   return BeginResult::Done(translation.kind == Kind::kRefusedHere ? NtStatus::kAccessViolation
                                                                   : NtStatus::kDataOverrun);
@@ -303,14 +302,8 @@ BeginResult NdEndpoint::PostParts(EngineRequest& request, EngineTurn& turn) {
     if (failed_ || !pair || initiated_ >= limits_.initiator_depth) {
       return BeginResult::Blocked();
     }
-    const bool awaits_invalidate = send != nullptr && send->invalidate.has_value() && !peer_gone_;
     if (send != nullptr) {
-      auto& peer = static_cast<NdEndpoint&>(*turn.peer_card);
-      MutexLock notes_lock(peer.notes_mutex_);
-      peer.notes_.push_back({.solicit = send->solicit, .invalidate = send->invalidate});
-    }
-    if (awaits_invalidate) {
-      awaited_ = AwaitedInvalidate{.serial = request.serial};
+      static_cast<NdEndpoint&>(*turn.peer_card).notes_.Push(*send);
     }
     uint32_t posted = 0;
     while (prepared.next_part < prepared.parts.size() && initiated_ < limits_.initiator_depth) {
@@ -325,24 +318,21 @@ BeginResult NdEndpoint::PostParts(EngineRequest& request, EngineTurn& turn) {
     }
     const bool more = prepared.next_part < prepared.parts.size();
     if (posted > 0 && prepared.parts.size() > 1) {
-      const NdOutcome outcome = OutcomeOf(result, TypeOfTransfer(request.work));
+      const CardOutcome outcome = OutcomeOf(result, TypeOfTransfer(request.work));
       waves_[request.serial] = {.at_card = posted, .more = more, .outcome = outcome};
     }
     if (posted > 0) {
-      return BeginResult::Started(/*holds_back=*/more || awaited_.has_value());
+      return BeginResult::Started(/*holds_back=*/more);
     }
-    awaited_.reset();
     if (send != nullptr) {
-      auto& peer = static_cast<NdEndpoint&>(*turn.peer_card);
-      MutexLock notes_lock(peer.notes_mutex_);
-      peer.notes_.pop_back();
+      static_cast<NdEndpoint&>(*turn.peer_card).notes_.UndoPush();
     }
   }
   return RefusedByCard(result, TypeOfTransfer(request.work), turn);
 }
 
 BeginResult NdEndpoint::RefusedByCard(HRESULT result, ND2_REQUEST_TYPE type, const EngineTurn& turn) {
-  const NdOutcome outcome = OutcomeOf(result, type);
+  const CardOutcome outcome = OutcomeOf(result, type);
   if (outcome.peer_lost) {
     engine().LosePeer();
   }
@@ -364,7 +354,6 @@ void NdEndpoint::Fail() {
     early_receives_.clear();
     receive_link = receive_link_;
     nothing_at_card = at_card_ == 0;
-    give_up_at_ = std::chrono::steady_clock::now() + node().options.card_timeout;
   }
   send_link_->Fail();
   if (receive_link != nullptr) {
@@ -375,35 +364,18 @@ void NdEndpoint::Fail() {
   }
 }
 
-void NdEndpoint::PeerLost() {
-  uint64_t serial = 0;
-  {
-    MutexLock lock(mutex_);
-    peer_gone_ = true;
-    if (!awaited_.has_value() || !awaited_->card_is_done) {
-      return;  // The card's result ends the request.
-    }
-    serial = awaited_->serial;
-    awaited_.reset();
-  }
-  engine().Ended(serial, NtStatus::kIoTimeout);
-  engine().Run();
-}
-
 void NdEndpoint::Close() {
   node().meeting.Remove(engine().address());
-  EndBound();
+  bound_.End();
   std::shared_ptr<NdLink> receive_link;
-  std::shared_ptr<NdListener> listener;
-  uint64_t ticket = 0;
+  Expectation expected;
   {
     MutexLock lock(mutex_);
     receive_link = receive_link_;
-    listener = std::exchange(listener_, nullptr);
-    ticket = ticket_;
+    expected = std::exchange(expected_, {});
   }
-  if (listener != nullptr) {
-    listener->Forget(ticket);
+  if (expected.listener != nullptr) {
+    expected.listener->Forget(expected.ticket);
   }
   send_link_->Close();
   if (receive_link != nullptr) {

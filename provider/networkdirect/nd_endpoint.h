@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,12 +8,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
-#include "base/clock.h"
 #include "base/mutex.h"
 #include "provider/engine/queue_pair_engine.h"
 #include "provider/networkdirect/nd_link.h"
+#include "provider/networkdirect/nd_notes.h"
 #include "provider/networkdirect/nd_prepared_request.h"
 #include "provider/networkdirect/nd_status.h"
 
@@ -42,7 +39,6 @@ class NdEndpoint final : public EngineCard, public NdLink::Sink {
   absl::Status PostReceive(EngineRequest& receive) override;
   NtStatus Conclude(EngineRequest& request) override;
   void Fail() override;
-  void PeerLost() override;
   void Close() override;
 
   // For the loop.
@@ -60,31 +56,19 @@ class NdEndpoint final : public EngineCard, public NdLink::Sink {
   // A receive as the card takes it.
   struct CardReceive {
     uint64_t serial = 0;
-    // One of its entries names memory that it may not use: the card gets none of them, and any bytes that arrive for it
-    // fail it.
-    bool refused = false;
     CardEntries entries;
   };
-  // What a send tells its receiver besides the bytes.
-  struct Note {
-    bool solicit = false;
-    std::optional<RemoteToken> invalidate;
+  // The listener that expects a request for this side, and the ticket that it brings.
+  struct Expectation {
+    std::shared_ptr<NdListener> listener;
+    uint64_t ticket = 0;
   };
   // Parts of a divided request that are at the card.
   struct Wave {
     uint32_t at_card = 0;
     // Further parts follow.
     bool more = false;
-    NdOutcome outcome;
-  };
-  // A SendAndInvalidate is complete when the card is done and the peer has reported that the token was invalidated.
-  struct AwaitedInvalidate {
-    uint64_t serial = 0;
-    bool card_is_done = false;
-  };
-  struct Bound {
-    std::weak_ptr<NdInvalidatable> owner;
-    uint32_t token = 0;
+    CardOutcome outcome;
   };
   // kLost: there was a connection. kGone: there will be none.
   enum class Reach : uint8_t { kUp, kWaits, kLost, kGone };
@@ -119,22 +103,16 @@ class NdEndpoint final : public EngineCard, public NdLink::Sink {
   BeginResult BeginLocal(EngineRequest& request);
   // Gives a bind or an invalidation to the card.
   BeginResult PostLocal(EngineRequest& request);
-  NtStatus Execute(EngineRequest& request) const;
-  NtStatus ConcludeBind(EngineRequest& request);
   NtStatus ConcludeRead(EngineRequest& request);
-  void InsertBound(const std::shared_ptr<NdInvalidatable>& owner, uint32_t token);
-  void EndBound();
 
   // Results.
   void OnResult(const ND2_RESULT& result);
   void OnInitiatorResult(uint64_t serial, const ND2_RESULT& result);
   // Nothing if further parts of the request follow.
-  std::optional<NdOutcome> EndPart(uint64_t serial, NdOutcome outcome);
+  std::optional<CardOutcome> EndPart(uint64_t serial, CardOutcome outcome);
   void OnReceiveResult(uint64_t serial, const ND2_RESULT& result);
   Completion ReadReceive(const ND2_RESULT& result, const EngineRequest& receive);
   void TakeNote(Completion& completion);
-  // Result of the oldest SendAndInvalidate without one: whether the peer invalidated its token.
-  void OnInvalidateResult(bool invalidated);
 
   const std::shared_ptr<NdDomain> domain_;
   const uint64_t number_;
@@ -148,31 +126,15 @@ class NdEndpoint final : public EngineCard, public NdLink::Sink {
   std::shared_ptr<NdLink> receive_link_ RNICD_GUARDED_BY(mutex_);
   std::string peer_address_ RNICD_GUARDED_BY(mutex_);
   bool failed_ RNICD_GUARDED_BY(mutex_) = false;
-  bool peer_gone_ RNICD_GUARDED_BY(mutex_) = false;
   // Requests at the card, and those of them that are in its initiator queue.
   uint64_t at_card_ RNICD_GUARDED_BY(mutex_) = 0;
   uint64_t initiated_ RNICD_GUARDED_BY(mutex_) = 0;
   // Posted before it was known which queue pair of the card receives.
   std::vector<CardReceive> early_receives_ RNICD_GUARDED_BY(mutex_);
-  // Serials of receives that fail when bytes arrive.
-  absl::flat_hash_set<uint64_t> refused_receives_ RNICD_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Wave> waves_ RNICD_GUARDED_BY(mutex_);
-  // At most one, because later requests wait for it.
-  std::optional<AwaitedInvalidate> awaited_ RNICD_GUARDED_BY(mutex_);
-  // The ticket under which a request is expected, and the listener that expects it.
-  std::shared_ptr<NdListener> listener_ RNICD_GUARDED_BY(mutex_);
-  uint64_t ticket_ RNICD_GUARDED_BY(mutex_) = 0;
-  // Windows that it bound: they are ended before its queue pair is destroyed.
-  std::map<const NdInvalidatable*, Bound> bound_ RNICD_GUARDED_BY(mutex_);
-  // Number of bound windows at which those without an owner are forgotten; twice what was left, so that a bind costs
-  // the same however many there are.
-  size_t prune_bound_at_ RNICD_GUARDED_BY(mutex_) = 64;
-  // Deadline for the card's outstanding results; set when the queue pair fails.
-  std::optional<Instant> give_up_at_ RNICD_GUARDED_BY(mutex_);
-
-  // Notes for the sends that are on their way here, in order.
-  Mutex notes_mutex_;
-  std::deque<Note> notes_ RNICD_GUARDED_BY(notes_mutex_);
+  Expectation expected_ RNICD_GUARDED_BY(mutex_);
+  BoundWindows bound_;
+  NdNotes notes_;
 };
 
 }  // namespace rnicd::provider

@@ -1,7 +1,5 @@
 // Requests that need no peer: fast registrations, binds, invalidations; and the last step of every request.
 
-#include <utility>
-
 #include "provider/networkdirect/nd_endpoint.h"
 #include "provider/networkdirect/nd_fast_region.h"
 #include "provider/networkdirect/nd_window.h"
@@ -9,41 +7,38 @@
 namespace rnicd::provider {
 namespace {
 
-// The window that the invalidation ends, if the queue pair has bound one.
-ComPtr<IND2MemoryWindow> WindowOf(const InvalidateWork& work, uint64_t queue_pair) {
-  return work.region != nullptr ? static_cast<NdFastRegion&>(*work.region).WindowOf(queue_pair)
-                                : static_cast<NdWindow&>(*work.window).WindowOf(queue_pair);
-}
-
-bool Invalidate(const InvalidateWork& work) {
-  return work.region != nullptr ? static_cast<NdFastRegion&>(*work.region).Invalidate()
-                                : static_cast<NdWindow&>(*work.window).Invalidate();
+// The fast region or window of a local request.
+NdGrantHolder& HolderOf(const WorkRequest& request) {
+  if (const auto* const work = std::get_if<FastRegisterWork>(&request.work); work != nullptr) {
+    return static_cast<NdFastRegion&>(*work->region);
+  }
+  if (const auto* const bind = std::get_if<BindWork>(&request.work); bind != nullptr) {
+    return static_cast<NdWindow&>(*bind->window);
+  }
+  const auto& invalidate = std::get<InvalidateWork>(request.work);
+  if (invalidate.region != nullptr) {
+    return static_cast<NdFastRegion&>(*invalidate.region);
+  }
+  return static_cast<NdWindow&>(*invalidate.window);
 }
 
 }  // namespace
 
 BeginResult NdEndpoint::BeginLocal(EngineRequest& request) {
   NdPreparedRequest& prepared = NdPreparedOf(request);
-  if (const auto* invalidate = std::get_if<InvalidateWork>(&request.work.work)) {
+  NdGrantHolder& holder = HolderOf(request.work);
+  if (std::holds_alternative<InvalidateWork>(request.work.work)) {
     // Without a connection the card invalidates nothing: the window is destroyed instead.
-    prepared.invalidated = is_connected() ? WindowOf(*invalidate, number_) : ComPtr<IND2MemoryWindow>();
-    return prepared.invalidated ? PostLocal(request) : BeginResult::Done(Execute(request));
+    prepared.invalidated = is_connected() ? holder.WindowOf(number_) : ComPtr<IND2MemoryWindow>();
+    if (prepared.invalidated) {
+      return PostLocal(request);
+    }
+    return BeginResult::Done(holder.Invalidate() ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest);
   }
   if (!prepared.grant->needs_bind()) {
-    return BeginResult::Done(Execute(request));
+    return BeginResult::Done(holder.Execute(request, prepared.token, number_));
   }
-  bool may_bind = false;
-  if (const auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {
-    may_bind = static_cast<NdFastRegion&>(*work->region).CanRegister();
-  } else {
-    const auto& bind = std::get<BindWork>(request.work.work);
-    may_bind = prepared.bind_begun = static_cast<NdWindow&>(*bind.window).BeginBind(bind);
-  }
-  if (!may_bind) {
-    prepared.grant.reset();
-    return BeginResult::Done(NtStatus::kInvalidDeviceRequest);
-  }
-  return PostLocal(request);
+  return holder.BeginBind(request) ? PostLocal(request) : BeginResult::Done(NtStatus::kInvalidDeviceRequest);
 }
 
 BeginResult NdEndpoint::PostLocal(EngineRequest& request) {
@@ -58,7 +53,7 @@ BeginResult NdEndpoint::PostLocal(EngineRequest& request) {
     }
     void* const context = ContextOf(request.serial);
     result = prepared.invalidated ? domain_->device().Observe(pair->Invalidate(context, prepared.invalidated.get(), 0))
-                                  : prepared.grant->Bind(*pair, context);
+                                  : prepared.own_grant()->Bind(*pair, context);
     if (!NdFailed(result)) {
       ++initiated_;
       ++at_card_;
@@ -66,105 +61,32 @@ BeginResult NdEndpoint::PostLocal(EngineRequest& request) {
     }
   }
   const auto type = prepared.invalidated ? Nd2RequestTypeInvalidate : Nd2RequestTypeBind;
-  const NdOutcome outcome = OutcomeOf(result, type);
-  if (outcome.peer_lost) {
-    engine().LosePeer();
-  }
-  return BeginResult::Done(outcome.status);
+  const CardOutcome outcome = OutcomeOf(result, type);
+  return BeginResult::Done({.status = outcome.status, .peer_lost = outcome.peer_lost});
 }
 
-NtStatus NdEndpoint::Execute(EngineRequest& request) const {
-  NdPreparedRequest& prepared = NdPreparedOf(request);
-  bool done = false;
-  if (auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {
-    done = static_cast<NdFastRegion&>(*work->region)
-               .Register(std::move(prepared.grant), prepared.Keep(), /*queue_pair=*/0, std::move(work->backing));
-  } else if (auto* bind = std::get_if<BindWork>(&request.work.work)) {
-    auto& window = static_cast<NdWindow&>(*bind->window);
-    done = window.BeginBind(*bind) && window.Bind(std::move(prepared.grant), prepared.Keep(), number_, *bind);
-  } else {
-    done = Invalidate(std::get<InvalidateWork>(request.work.work));
-  }
-  return done ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
-}
-
-// The last step of a request, after the card or Execute has finished.
+// The last step of a request, after the card or BeginLocal has finished.
 NtStatus NdEndpoint::Conclude(EngineRequest& request) {
   NdPreparedRequest& prepared = NdPreparedOf(request);
   if (prepared.grant != nullptr && prepared.grant->needs_bind()) {
-    return ConcludeBind(request);
+    return HolderOf(request.work).ConcludeBind(request, prepared.token, number_, bound_);
   }
   const bool success = request.result.status == NtStatus::kSuccess;
   if (success && prepared.invalidated) {
     // The card has done it. The owner may have been closed meanwhile, which ends the registration as well.
-    Invalidate(std::get<InvalidateWork>(request.work.work));
+    HolderOf(request.work).Invalidate();
   }
   return success && request.IsRead() ? ConcludeRead(request) : request.result.status;
 }
 
 NtStatus NdEndpoint::ConcludeRead(EngineRequest& request) {
-  const std::span<const ScatterGatherEntry> entries = request.work.entries();
-  if (!std::get<ReadWork>(request.work.work).local_invalidate || entries.empty() ||
-      entries.front().host.data() != nullptr) {
+  const std::optional<LocalToken> token = TokenToInvalidate(request.work);
+  if (!token.has_value()) {
     return NtStatus::kSuccess;
   }
-  const uint32_t token = entries.front().token.value;
-  const std::shared_ptr<NdInvalidatable> owner = domain_->local_tokens().Find(token).owner.lock();
-  return owner != nullptr && owner->InvalidateToken(token, std::nullopt) ? NtStatus::kSuccess
-                                                                         : NtStatus::kInvalidDeviceRequest;
-}
-
-NtStatus NdEndpoint::ConcludeBind(EngineRequest& request) {
-  NdPreparedRequest& prepared = NdPreparedOf(request);
-  auto* const bind = std::get_if<BindWork>(&request.work.work);
-  auto* const work = std::get_if<FastRegisterWork>(&request.work.work);
-  if (request.result.status != NtStatus::kSuccess) {
-    if (prepared.bind_begun) {
-      static_cast<NdWindow&>(*bind->window).AbortBind(*bind);
-    }
-    prepared.grant.reset();
-    return request.result.status;
-  }
-  const RemoteToken token = prepared.Keep();
-  std::shared_ptr<NdInvalidatable> owner;
-  bool in_force = false;
-  if (bind != nullptr) {
-    const auto window = std::static_pointer_cast<NdWindow>(bind->window);
-    in_force = window->Bind(std::move(prepared.grant), token, number_, *bind);
-    owner = window;
-  } else {
-    const auto region = std::static_pointer_cast<NdFastRegion>(work->region);
-    in_force = region->Register(std::move(prepared.grant), token, number_, std::move(work->backing));
-    owner = region;
-  }
-  if (in_force) {
-    InsertBound(owner, token.value);
-  }
-  return in_force ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
-}
-
-// --- windows ---
-
-void NdEndpoint::InsertBound(const std::shared_ptr<NdInvalidatable>& owner, uint32_t token) {
-  MutexLock lock(mutex_);
-  bound_[owner.get()] = {.owner = owner, .token = token};
-  if (bound_.size() >= prune_bound_at_) {
-    std::erase_if(bound_, [](const auto& entry) { return entry.second.owner.expired(); });
-    prune_bound_at_ = 2 * bound_.size() + 64;
-  }
-}
-
-void NdEndpoint::EndBound() {
-  std::map<const NdInvalidatable*, Bound> bound;
-  {
-    MutexLock lock(mutex_);
-    bound.swap(bound_);
-  }
-  for (const auto& [key, each] : bound) {
-    if (const std::shared_ptr<NdInvalidatable> owner = each.owner.lock(); owner != nullptr) {
-      owner->InvalidateToken(each.token, std::nullopt);
-    }
-  }
+  const std::shared_ptr<Invalidatable> owner = domain_->local_tokens().Find(token->value).owner.lock();
+  return owner != nullptr && owner->InvalidateToken(token->value, std::nullopt) ? NtStatus::kSuccess
+                                                                                : NtStatus::kInvalidDeviceRequest;
 }
 
 }  // namespace rnicd::provider

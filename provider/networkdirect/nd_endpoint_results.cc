@@ -47,7 +47,7 @@ void NdEndpoint::OnResult(const ND2_RESULT& result) {
   }
 }
 
-std::optional<NdOutcome> NdEndpoint::EndPart(uint64_t serial, NdOutcome outcome) {
+std::optional<CardOutcome> NdEndpoint::EndPart(uint64_t serial, CardOutcome outcome) {
   bool resume = false;
   {
     MutexLock lock(mutex_);
@@ -74,83 +74,28 @@ std::optional<NdOutcome> NdEndpoint::EndPart(uint64_t serial, NdOutcome outcome)
 }
 
 void NdEndpoint::OnInitiatorResult(uint64_t serial, const ND2_RESULT& result) {
-  std::optional<NdOutcome> outcome = EndPart(serial, OutcomeOf(result.Status, result.RequestType));
+  std::optional<CardOutcome> outcome = EndPart(serial, OutcomeOf(result.Status, result.RequestType));
   if (!outcome.has_value()) {
     return;
   }
-  const NdOutcome lost{.status = NtStatus::kIoTimeout, .at_peer = false, .peer_lost = true};
   {
     MutexLock lock(mutex_);
     if (outcome->status == NtStatus::kCancelled && !failed_) {
-      outcome = lost;  // This side did not ask for it: the connection has ended.
-    }
-    if (awaited_.has_value() && awaited_->serial == serial) {
-      const bool success = outcome->status == NtStatus::kSuccess;
-      if (success && !peer_gone_) {
-        awaited_->card_is_done = true;
-        return;
-      }
-      awaited_.reset();
-      outcome = success ? lost : *outcome;  // The peer ended without an answer.
+      // This side did not ask for it: the connection has ended.
+      outcome = {.status = NtStatus::kIoTimeout, .at_peer = false, .peer_lost = true};
     }
   }
-  const bool success = outcome->status == NtStatus::kSuccess;
-  if (outcome->peer_lost) {
-    engine().LosePeer();
-  }
-  if (!engine().Ended(serial, outcome->status, outcome->at_peer) || success) {
-    return;
-  }
-  if (outcome->at_peer) {
-    engine().FailPeer();
-  }
-  engine().Fail();
-}
-
-void NdEndpoint::OnInvalidateResult(bool invalidated) {
-  uint64_t serial = 0;
-  {
-    MutexLock lock(mutex_);
-    if (!awaited_.has_value()) {
-      return;
-    }
-    serial = awaited_->serial;
-    const bool card_is_done = awaited_->card_is_done;
-    awaited_.reset();
-    if (invalidated && !card_is_done) {
-      return;
-    }
-  }
-  engine().Ended(serial, invalidated ? NtStatus::kSuccess : NtStatus::kRemoteResources);
-  engine().Run();
+  engine().Ended(serial, *outcome);
 }
 
 // --- receives ---
 
-// Tells the owner, and the sender, what the send asked for besides its bytes.
+// What the send asked for besides its bytes.
 void NdEndpoint::TakeNote(Completion& completion) {
-  Note note;
-  {
-    MutexLock lock(notes_mutex_);
-    if (notes_.empty()) {
-      return;
-    }
-    note = notes_.front();
-    notes_.pop_front();
-  }
-  completion.solicited = note.solicit;
-  if (!note.invalidate.has_value()) {
-    return;
-  }
-  const bool invalidated = domain_->InvalidateRemote(note.invalidate->value, number_);
-  if (invalidated) {
-    completion.type = OperationType::kReceiveAndInvalidate;
-    completion.invalidated = *note.invalidate;
-  } else {
-    completion.status = NtStatus::kInvalidDeviceRequest;
-  }
-  if (const std::shared_ptr<EngineCard> peer = engine().PeerCard(); peer != nullptr) {
-    static_cast<NdEndpoint&>(*peer).OnInvalidateResult(invalidated);
+  const std::optional<SendWork> note = notes_.Take();
+  completion.solicited = note.has_value() && note->solicit;
+  if (note.has_value() && note->invalidate.has_value()) {
+    engine().Invalidated(*note->invalidate, domain_->InvalidateRemote(note->invalidate->value, number_), completion);
   }
 }
 
@@ -158,15 +103,10 @@ Completion NdEndpoint::ReadReceive(const ND2_RESULT& result, const EngineRequest
   Completion completion{.request_context = receive.work.request_context,
                         .type = OperationType::kReceive,
                         .status = OutcomeOf(result.Status, Nd2RequestTypeReceive).status};
-  bool refused = false;
-  {
-    MutexLock lock(mutex_);
-    refused = refused_receives_.erase(receive.serial) > 0;
-  }
   if (completion.status == NtStatus::kSuccess) {
     completion.bytes = result.BytesTransferred;
     TakeNote(completion);
-  } else if (refused && completion.status != NtStatus::kCancelled) {
+  } else if (NdPreparedOf(receive).refused && completion.status != NtStatus::kCancelled) {
     completion.status = NtStatus::kAccessViolation;
   }
   return completion;
@@ -178,21 +118,10 @@ void NdEndpoint::OnReceiveResult(uint64_t serial, const ND2_RESULT& result) {
     if (result.Status == kNdCanceled && !failed_) {
       // The connection has ended. NDK does not flush receives for that, so this one waits for the end of the queue
       // pair.
-      refused_receives_.erase(serial);
       return;
     }
   }
-  EngineRequest* const receive = engine().FindReceive(serial);
-  if (receive == nullptr) {
-    return;  // Abandoned before the result arrived.
-  }
-  const Completion completion = ReadReceive(result, *receive);
-  // Before the report, so that the state is known with the failure.
-  if (completion.status != NtStatus::kSuccess) {
-    engine().LosePeer();
-    engine().Fail();
-  }
-  engine().ReceiveEnded(serial, completion);
+  engine().ReceiveFilled(serial, [&](const EngineRequest& receive) { return ReadReceive(result, receive); });
 }
 
 // --- the card ---
@@ -204,21 +133,9 @@ void NdEndpoint::OnCardFailed() {
 }
 
 void NdEndpoint::OnTick() {
-  bool give_up = false;
-  bool down = false;
-  {
-    MutexLock lock(mutex_);
-    give_up = give_up_at_.has_value() && std::chrono::steady_clock::now() >= *give_up_at_;
-    if (give_up) {
-      give_up_at_.reset();
-    }
-    down = send_link_->state() == NdLink::State::kDown;
-  }
   if (domain_->device().removed() && engine().state() != QueuePairState::kError) {
     OnCardFailed();
-  } else if (give_up) {
-    engine().Abandon();
-  } else if (down) {
+  } else if (!engine().AbandonIfLate() && send_link_->state() == NdLink::State::kDown) {
     // It may have ended before the engine knew that it was connected.
     engine().LosePeer();
   }

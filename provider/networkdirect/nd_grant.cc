@@ -99,4 +99,39 @@ absl::Status NdGrant::End() {
   return own_ != nullptr ? own_->End() : absl::OkStatus();
 }
 
+NdGrantHolder::NdGrantHolder(std::shared_ptr<NdDomain> domain, bool has_local_token)
+    : GrantHolder(has_local_token ? std::optional(LocalToken{domain->local_tokens().Reserve()}) : std::nullopt,
+                  RemoteToken{domain->remote_tokens().Reserve()}),
+      domain_(std::move(domain)),
+      first_token_(issued()) {}
+
+NdGrantHolder::~NdGrantHolder() {
+  RetireForGood();
+  if (local_token_.has_value()) {
+    domain_->local_tokens().Remove(local_token_->value);
+  }
+  domain_->remote_tokens().Remove(first_token_.value);
+}
+
+void NdGrantHolder::Publish(const EngineGrant& grant, RemoteToken token) {
+  const auto& own = static_cast<const NdGrant&>(grant);
+  if (local_token_.has_value()) {
+    domain_->local_tokens().Set(local_token_->value, {.range = own.local_range(), .owner = weak_from_this()});
+  }
+  domain_->remote_tokens().Set(token.value, {.range = own.remote_range(), .owner = weak_from_this()});
+}
+
+void NdGrantHolder::Suspend(RemoteToken token) {
+  if (local_token_.has_value()) {
+    domain_->local_tokens().Set(local_token_->value, {});
+  }
+  domain_->remote_tokens().Set(token.value, {});
+}
+
+ComPtr<IND2MemoryWindow> NdGrantHolder::WindowOf(uint64_t queue_pair) const {
+  MutexLock lock(mutex_);
+  const auto* const grant = static_cast<const NdGrant*>(GrantBoundBy(queue_pair));
+  return grant != nullptr ? grant->window() : ComPtr<IND2MemoryWindow>();
+}
+
 }  // namespace rnicd::provider

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "provider/engine/grant_holder.h"
 #include "provider/networkdirect/nd_registration.h"
 
 namespace rnicd::provider {
@@ -15,17 +16,8 @@ namespace rnicd::provider {
 // memory window of the card, which it binds in queue order, over memory that no other token makes remotely accessible;
 // it works through the queue pair that binds it. The borrowed kind has no remote right and needs nothing of the card
 // but the registration it lies in. Threads: one call at a time; the accessors from any.
-class NdGrant {
+class NdGrant final : public EngineGrant {
  public:
-  struct Shape {
-    VirtualAddress base;
-    uint64_t length = 0;
-    AccessRights rights;
-    std::span<const std::span<std::byte>> runs;
-
-    bool is_remote() const { return rights.remote_read || rights.remote_write; }
-  };
-
   // The grant of a FastRegisterWork. `connected`: its queue pair is, so that it can bind. Windowed or borrowed if the
   // memory lies together in one run of a logical mapping, unless the options want registrations. Errors: those of
   // NdRegistration::Make and NdStatus.
@@ -36,13 +28,13 @@ class NdGrant {
   static absl::StatusOr<std::unique_ptr<NdGrant>> ForBind(const std::shared_ptr<NdDomain>& domain,
                                                           const NdRegistration& registration, const Shape& shape,
                                                           bool connected);
-  ~NdGrant();
+  ~NdGrant() override;
   NdGrant(const NdGrant&) = delete;
   NdGrant& operator=(const NdGrant&) = delete;
 
   // Null if the card need not bind anything.
   ComPtr<IND2MemoryWindow> window() const { return window_; }
-  bool needs_bind() const { return window_.get() != nullptr; }
+  bool needs_bind() const override { return window_.get() != nullptr; }
   // True for the registered kind.
   bool owns_registration() const { return own_ != nullptr; }
   // Makes the card bind the window.
@@ -50,9 +42,8 @@ class NdGrant {
   // For requests of this side, and of the peer; the latter once the window is bound.
   std::shared_ptr<const CardRange> local_range() const { return range_; }
   std::shared_ptr<const CardRange> remote_range() const;
-  // When it returns ok, no transfer uses the grant; otherwise the grant stays in force. Errors: those of
-  // NdRegistration::End.
-  absl::Status End();
+  // Errors: those of NdRegistration::End.
+  absl::Status End() override;
 
  private:
   explicit NdGrant(std::shared_ptr<NdDomain> domain) : domain_(std::move(domain)) {}
@@ -71,6 +62,28 @@ class NdGrant {
   std::shared_ptr<const NdRegistration> shared_;
   ComPtr<IND2MemoryRegion> region_;
   ComPtr<IND2MemoryWindow> window_;
+};
+
+// A holder whose tokens are numbers of a domain.
+class NdGrantHolder : public GrantHolder {
+ public:
+  // The window of the grant in force, if the queue pair has bound it; otherwise null.
+  ComPtr<IND2MemoryWindow> WindowOf(uint64_t queue_pair) const;
+
+ protected:
+  // `has_local_token`: it is a fast region's.
+  NdGrantHolder(std::shared_ptr<NdDomain> domain, bool has_local_token);
+  ~NdGrantHolder() override;
+
+  const std::shared_ptr<NdDomain> domain_;
+
+ private:
+  void Publish(const EngineGrant& grant, RemoteToken token) override;
+  void Suspend(RemoteToken token) override;
+  void Withdraw(RemoteToken token) override { domain_->remote_tokens().Remove(token.value); }
+
+  // What issued() is before the first request; reaches nothing.
+  const RemoteToken first_token_;
 };
 
 }  // namespace rnicd::provider

@@ -17,11 +17,9 @@ absl::StatusOr<std::unique_ptr<NdMemoryRegion>> NdMemoryRegion::Register(std::sh
 
 NdMemoryRegion::NdMemoryRegion(std::shared_ptr<NdDomain> domain, std::unique_ptr<NdRegistration> registration,
                                const DeviceRegistration& request)
-    : domain_(std::move(domain)),
+    : EngineMemoryRegion(request),
+      domain_(std::move(domain)),
       registration_(std::move(registration)),
-      base_(request.base),
-      rights_(request.rights),
-      runs_(request.runs.begin(), request.runs.end()),
       local_token_(domain_->local_tokens().Reserve()),
       remote_token_(domain_->remote_tokens().Reserve()) {}
 
@@ -35,14 +33,7 @@ void NdMemoryRegion::PublishTokens(const std::shared_ptr<const CardRange>& range
   domain_->remote_tokens().Set(remote_token_, {.range = range, .owner = {}});
 }
 
-absl::Status NdMemoryRegion::Deregister() {
-  {
-    MutexLock lock(mutex_);
-    if (windows_ > 0) {
-      return MakeError(ErrorReason::REGION_HAS_WINDOWS);
-    }
-    refuses_windows_ = true;
-  }
+absl::Status NdMemoryRegion::End() {
   if (!registration_->live()) {
     return absl::OkStatus();
   }
@@ -50,21 +41,8 @@ absl::Status NdMemoryRegion::Deregister() {
   absl::Status ended = registration_->End();
   if (!ended.ok()) {
     PublishTokens(registration_->RangeAt(base_, rights_));
-    MutexLock lock(mutex_);
-    refuses_windows_ = false;
   }
   return ended;
-}
-
-bool NdMemoryRegion::AddWindow() {
-  MutexLock lock(mutex_);
-  windows_ += refuses_windows_ ? 0 : 1;
-  return !refuses_windows_;
-}
-
-void NdMemoryRegion::RemoveWindow() {
-  MutexLock lock(mutex_);
-  --windows_;
 }
 
 }  // namespace rnicd::provider

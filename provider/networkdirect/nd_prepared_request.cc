@@ -3,9 +3,8 @@
 #include <utility>
 
 #include "base/status.h"
-#include "provider/networkdirect/nd_fast_region.h"
 #include "provider/networkdirect/nd_mappings.h"
-#include "provider/networkdirect/nd_window.h"
+#include "provider/networkdirect/nd_memory_region.h"
 
 namespace rnicd::provider {
 namespace {
@@ -54,8 +53,10 @@ absl::Status PrepareGrant(const std::shared_ptr<NdDomain>& domain, EngineRequest
     const NdGrant::Shape shape{.base = work->base, .length = work->length, .rights = work->rights, .runs = work->runs};
     RNICD_ASSIGN_OR_RETURN(NdPreparedOf(request).grant, NdGrant::ForFastRegister(domain, shape, connected));
   } else if (const auto* bind = std::get_if<BindWork>(&request.work.work)) {
-    RNICD_ASSIGN_OR_RETURN(NdPreparedOf(request).grant,
-                           static_cast<NdWindow&>(*bind->window).Prepare(*bind, connected));
+    auto& region = static_cast<NdMemoryRegion&>(*bind->region);
+    RNICD_ASSIGN_OR_RETURN(NdPreparedOf(request).grant, region.MakeGrant(*bind, [&](const NdGrant::Shape& shape) {
+      return NdGrant::ForBind(domain, region.registration(), shape, connected);
+    }));
   }
   return absl::OkStatus();
 }
@@ -101,13 +102,14 @@ std::optional<RemotePlace> PlaceOf(const WorkRequest& request) {
 
 void NdPreparedRequest::Clear() {
   payload.clear();
-  grant.reset();
-  if (token != RemoteToken{}) {
+  if (token != RemoteToken{} && stage != Stage::kInForce) {
+    grant.reset();
     domain->remote_tokens().Remove(token.value);
-    token = {};
   }
-  bind_begun = false;
+  token = {};
+  GrantRequest::Clear();
   invalidated = {};
+  refused = false;
   parts.clear();
   next_part = 0;
 }

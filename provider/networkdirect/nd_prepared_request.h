@@ -20,23 +20,21 @@ struct NdPayloadPiece {
 };
 
 // What the card keeps for a request: every step that can fail has been done in advance.
-struct NdPreparedRequest final : public CardRequest {
+struct NdPreparedRequest final : public GrantRequest {
   explicit NdPreparedRequest(std::shared_ptr<NdDomain> request_domain) : domain(std::move(request_domain)) {}
   ~NdPreparedRequest() override { Clear(); }
   void Clear() override;
-  // The token of a request that was accepted; Clear removes it, unless Keep was called.
+  // The token of a request that was accepted; Clear removes it, unless its grant is in force.
   RemoteToken Issue();
-  RemoteToken Keep() { return std::exchange(token, {}); }
+  NdGrant* own_grant() const { return static_cast<NdGrant*>(grant.get()); }
 
   const std::shared_ptr<NdDomain> domain;
   std::vector<NdPayloadPiece> payload;
-  // Grant of a FastRegisterWork or a BindWork; otherwise null.
-  std::unique_ptr<NdGrant> grant;
   RemoteToken token;
-  // NdWindow::BeginBind has succeeded: Bind or AbortBind must follow.
-  bool bind_begun = false;
   // The card executes the invalidation; the window that it invalidates lives until then.
   ComPtr<IND2MemoryWindow> invalidated;
+  // A receive with an entry that names memory it may not use: the card gets no entries, so bytes that arrive fail it.
+  bool refused = false;
   // A transfer as the card takes it, and the number of parts that it has.
   std::vector<CardRequestPart> parts;
   size_t next_part = 0;
@@ -50,7 +48,7 @@ inline const NdPreparedRequest& NdPreparedOf(const EngineRequest& request) {
 
 // Registers the bytes of this process that the request names, unless a logical mapping has them, and prepares its
 // grant. `connected`: the queue pair is, so that it can bind. Errors: those of NdRegistration::Make,
-// NdGrant::ForFastRegister and NdWindow::Prepare.
+// NdGrant; for a bind, REGION_NOT_REGISTERED.
 absl::Status PrepareNdRequest(const std::shared_ptr<NdDomain>& domain, EngineRequest& request, bool connected);
 
 // Flags and local memory of a transfer. Nothing if an entry names memory that it may not use.

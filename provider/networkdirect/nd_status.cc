@@ -96,7 +96,7 @@ absl::Status NdRegistrationStatus(HRESULT result, std::string_view call) {
   }
 }
 
-NdOutcome OutcomeOf(HRESULT result, ND2_REQUEST_TYPE type) {
+CardOutcome OutcomeOf(HRESULT result, ND2_REQUEST_TYPE type) {
   const bool receive = type == Nd2RequestTypeReceive;
   const bool reaches_peer_memory = type == Nd2RequestTypeRead || type == Nd2RequestTypeWrite;
   switch (result) {

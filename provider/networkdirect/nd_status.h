@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "base/ntstatus.h"
+#include "provider/engine/engine_card.h"
 #include "provider/networkdirect/nd2.h"
 
 namespace rnicd::provider {
@@ -23,17 +23,8 @@ absl::Status NdRegistrationStatus(HRESULT result, std::string_view call);
 // "ND_IO_TIMEOUT"; the number, "0xC0001234", of a result that is not in nd2.h.
 std::string NdResultName(HRESULT result);
 
-// How a request ended.
-struct NdOutcome {
-  NtStatus status = NtStatus::kSuccess;
-  // The peer's card refused, and has ended the connection on its side.
-  bool at_peer = false;
-  // The peer did not answer or has ended the connection.
-  bool peer_lost = false;
-  friend bool operator==(const NdOutcome&, const NdOutcome&) = default;
-};
 // The only table from the result of a request to NDK's status. The daemon has checked the local memory of a read or
 // write, so a refused access was refused by the peer.
-NdOutcome OutcomeOf(HRESULT result, ND2_REQUEST_TYPE type);
+CardOutcome OutcomeOf(HRESULT result, ND2_REQUEST_TYPE type);
 
 }  // namespace rnicd::provider

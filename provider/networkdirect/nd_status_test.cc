@@ -47,9 +47,9 @@ TEST(NdStatus, ANameOrTheNumber) {
 }
 
 TEST(NdOutcome, TheStatusOfARequestDependsOnItsKind) {
-  constexpr NdOutcome kLost{.status = NtStatus::kIoTimeout, .peer_lost = true};
-  constexpr NdOutcome kRefusedByPeer{.status = NtStatus::kAccessViolation, .at_peer = true};
-  EXPECT_EQ(OutcomeOf(kNdSuccess, Nd2RequestTypeSend), NdOutcome{});
+  constexpr CardOutcome kLost{.status = NtStatus::kIoTimeout, .peer_lost = true};
+  constexpr CardOutcome kRefusedByPeer{.status = NtStatus::kAccessViolation, .at_peer = true};
+  EXPECT_EQ(OutcomeOf(kNdSuccess, Nd2RequestTypeSend), CardOutcome{});
   EXPECT_EQ(OutcomeOf(kNdCanceled, Nd2RequestTypeSend).status, NtStatus::kCancelled);
   for (const HRESULT result : {kNdTimeout, kNdIoTimeout, kNdConnectionInvalid, kNdConnectionAborted,
                                kNdNetworkUnreachable, kNdHostUnreachable}) {
@@ -57,15 +57,15 @@ TEST(NdOutcome, TheStatusOfARequestDependsOnItsKind) {
   }
   EXPECT_EQ(OutcomeOf(kNdAccessViolation, Nd2RequestTypeRead), kRefusedByPeer);
   EXPECT_EQ(OutcomeOf(kNdRemoteError, Nd2RequestTypeWrite), kRefusedByPeer);
-  EXPECT_EQ(OutcomeOf(kNdAccessViolation, Nd2RequestTypeSend), (NdOutcome{.status = NtStatus::kAccessViolation}));
+  EXPECT_EQ(OutcomeOf(kNdAccessViolation, Nd2RequestTypeSend), (CardOutcome{.status = NtStatus::kAccessViolation}));
   EXPECT_EQ(OutcomeOf(kNdRemoteError, Nd2RequestTypeSend),
-            (NdOutcome{.status = NtStatus::kRemoteResources, .at_peer = true}));
+            (CardOutcome{.status = NtStatus::kRemoteResources, .at_peer = true}));
   EXPECT_EQ(OutcomeOf(kNdBufferOverflow, Nd2RequestTypeReceive).status, NtStatus::kBufferOverflow);
   EXPECT_EQ(OutcomeOf(kNdDataOverrun, Nd2RequestTypeReceive).status, NtStatus::kBufferOverflow);
   EXPECT_EQ(OutcomeOf(kNdDataOverrun, Nd2RequestTypeSend).status, NtStatus::kDataOverrun);
   EXPECT_EQ(OutcomeOf(kNdInvalidDeviceRequest, Nd2RequestTypeBind).status, NtStatus::kInvalidDeviceRequest);
   EXPECT_EQ(OutcomeOf(kNdDeviceRemoved, Nd2RequestTypeSend),
-            (NdOutcome{.status = NtStatus::kCancelled, .peer_lost = true}));
+            (CardOutcome{.status = NtStatus::kCancelled, .peer_lost = true}));
   EXPECT_EQ(OutcomeOf(kNdInternalError, Nd2RequestTypeSend).status, NtStatus::kInternalError);
 }
 

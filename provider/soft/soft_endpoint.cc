@@ -89,12 +89,11 @@ BeginResult SoftEndpoint::Begin(EngineRequest& request, EngineTurn& turn) {
   if (!status.has_value()) {
     return BeginResult::Blocked();
   }
-  if (*status == NtStatus::kIoTimeout && turn.peer != nullptr && turn.peer->state() == QueuePairState::kError) {
-    // The peer may not have reported its error yet, and once this side is in error its report would be ignored.
-    engine().LosePeer();
-  }
   if (!starts_slow_read || *status != NtStatus::kSuccess) {
-    return BeginResult::Done(*status, execution.refused_by_peer);
+    // The peer may not have reported its error yet, and once this side is in error its report would be ignored.
+    const bool peer_lost =
+        *status == NtStatus::kIoTimeout && turn.peer != nullptr && turn.peer->state() == QueuePairState::kError;
+    return BeginResult::Done({.status = *status, .at_peer = execution.refused_by_peer, .peer_lost = peer_lost});
   }
   LandLater({.engine = nic_->fabric().engine(),
              .delay = nic_->read_delay(),

@@ -1,5 +1,6 @@
 #include "provider/soft/soft_execute.h"
 
+#include "provider/engine/invalidatable.h"
 #include "provider/soft/soft_fast_region.h"
 #include "provider/soft/soft_window.h"
 
@@ -69,15 +70,9 @@ NtStatus CopyToReceive(const SoftPins& source, uint64_t length, SoftEndpoint& ho
   return NtStatus::kSuccess;
 }
 
-// Invalidates the token of a SendAndInvalidate and records the result in the completion of the receive.
-void InvalidateAtReceiver(SoftEndpoint& host, RemoteToken token, Completion& completion) {
+bool InvalidateAtReceiver(SoftEndpoint& host, RemoteToken token) {
   const std::shared_ptr<SoftTarget> target = host.nic().keys().Find(token);
-  if (target != nullptr && target->InvalidateByToken(host.accessor())) {
-    completion.type = OperationType::kReceiveAndInvalidate;
-    completion.invalidated = token;
-  } else {
-    completion.status = NtStatus::kInvalidDeviceRequest;
-  }
+  return target != nullptr && target->InvalidateByToken(host.accessor());
 }
 
 Result ExecuteSend(SoftExecution& execution, const SendWork& work) {
@@ -104,14 +99,14 @@ Result ExecuteSend(SoftExecution& execution, const SendWork& work) {
     execution.turn.moved += length;
   }
   if (completion.status == NtStatus::kSuccess && work.invalidate.has_value()) {
-    InvalidateAtReceiver(visit.host(), *work.invalidate, completion);
+    visit.engine().Invalidated(*work.invalidate, InvalidateAtReceiver(visit.host(), *work.invalidate), completion);
   }
   visit.engine().ReceiveEnded(receive_serial, completion);
   if (completion.status == NtStatus::kSuccess) {
     return NtStatus::kSuccess;
   }
   // A failed receive ends the connection; the sender learns no more than that.
-  execution.self.engine().FailPeer();
+  execution.refused_by_peer = true;
   return NtStatus::kRemoteResources;
 }
 
@@ -158,10 +153,7 @@ Access CopyRead(SoftExecution& execution, SoftEndpoint& host, const ReadWork& wo
 
 // An access that the peer's memory does not permit ends the connection on both sides, as on a card.
 NtStatus Conclude(Access access, SoftExecution& execution) {
-  if (access == Access::kRefusedThere) {
-    execution.refused_by_peer = true;
-    execution.self.engine().FailPeer();
-  }
+  execution.refused_by_peer = access == Access::kRefusedThere;
   return access == Access::kAllowed ? NtStatus::kSuccess : NtStatus::kAccessViolation;
 }
 
@@ -179,12 +171,11 @@ Result ExecuteRead(SoftExecution& execution, const ReadWork& work) {
     return NtStatus::kIoTimeout;
   }
   const NtStatus status = Conclude(CopyRead(execution, visit.host(), work), execution);
-  const std::span<const ScatterGatherEntry> entries = execution.request.entries();
-  if (status != NtStatus::kSuccess || !work.local_invalidate || entries.empty() ||
-      entries.front().host.data() != nullptr) {
+  const std::optional<LocalToken> token = TokenToInvalidate(execution.request);
+  if (status != NtStatus::kSuccess || !token.has_value()) {
     return status;
   }
-  const std::shared_ptr<SoftTarget> sink = execution.self.nic().keys().Find(entries.front().token);
+  const std::shared_ptr<SoftTarget> sink = execution.self.nic().keys().Find(*token);
   const bool invalidated = sink != nullptr && sink->InvalidateByToken(execution.self.accessor());
   return invalidated ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
 }

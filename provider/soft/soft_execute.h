@@ -16,7 +16,7 @@ struct SoftExecution {
   WorkRequest& request;
   // Remote token issued to a FastRegisterWork or BindWork.
   RemoteToken token;
-  // Set when the peer's memory refuses the access.
+  // Set when the peer's memory refuses the access, or its receive fails: the peer fails as well, as with a card.
   bool refused_by_peer = false;
 };
 

@@ -24,7 +24,7 @@ absl::StatusOr<std::unique_ptr<Grant>> Grant::RegisterForWindow(std::shared_ptr<
   const AccessRights local{.local_write = shape.rights.local_write || shape.rights.remote_write};
   RNICD_ASSIGN_OR_RETURN(grant->registration_, Registration::Make(std::move(domain), shape.base, shape.runs,
                                                                   AccessFlags(local) | IBV_ACCESS_MW_BIND));
-  if (!shape.rights.remote_read && !shape.rights.remote_write) {
+  if (!shape.is_remote()) {
     // No remote right was requested, so there is no window to bind; the token is one that no peer can use.
     grant->token_ = grant->registration_->lkey();
     return grant;
@@ -73,6 +73,25 @@ absl::Status Grant::End() {
     window_ = nullptr;
   }
   return registration_ != nullptr ? registration_->End() : absl::OkStatus();
+}
+
+void VerbsGrantHolder::Publish(const EngineGrant& grant, RemoteToken token) {
+  const auto& own = static_cast<const Grant&>(grant);
+  if (local_token_.has_value()) {
+    domain_->SetLocal(local_token_->value, {.lkey = own.lkey(),
+                                            .base = own.base(),
+                                            .length = own.length(),
+                                            .rights = own.rights(),
+                                            .owner = weak_from_this()});
+  }
+  domain_->SetRemote(token.value, weak_from_this());
+}
+
+void VerbsGrantHolder::Withdraw(RemoteToken token) {
+  if (local_token_.has_value()) {
+    domain_->RemoveLocal(local_token_->value);
+  }
+  domain_->RemoveRemote(token.value);
 }
 
 }  // namespace rnicd::provider

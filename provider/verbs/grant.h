@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "base/access_rights.h"
 #include "base/units.h"
+#include "provider/engine/grant_holder.h"
 #include "provider/verbs/registration.h"
 
 namespace rnicd::provider {
@@ -19,14 +20,8 @@ namespace rnicd::provider {
 // known beforehand and which the card binds in queue order, over memory that is not remotely accessible by any other
 // key.
 // Threads: one call at a time; the accessors from any.
-class Grant {
+class Grant final : public EngineGrant {
  public:
-  struct Shape {
-    VirtualAddress base;
-    uint64_t length = 0;
-    AccessRights rights;
-    std::span<const std::span<std::byte>> runs;
-  };
   // Errors: those of Registration::Make.
   static absl::StatusOr<std::unique_ptr<Grant>> Register(std::shared_ptr<VerbsDomain> domain, const Shape& shape);
   // A window over its own registration. Additional errors: those of VerbStatus.
@@ -35,7 +30,7 @@ class Grant {
   // A window over a registration that outlives it. Errors: those of VerbStatus.
   static absl::StatusOr<std::unique_ptr<Grant>> OpenWindow(std::shared_ptr<VerbsDomain> domain, ibv_mr* region,
                                                            const Shape& shape);
-  ~Grant();
+  ~Grant() override;
 
   uint32_t token() const { return token_; }
   // lkey of the grant's own registration; 0 for a window over another registration.
@@ -46,11 +41,10 @@ class Grant {
   bool composed() const { return registration_ != nullptr && registration_->composed(); }
 
   // True when the card must bind a window, with the request that FillBind fills in.
-  bool needs_bind() const { return window_ != nullptr; }
+  bool needs_bind() const override { return window_ != nullptr; }
   void FillBind(ibv_send_wr& request) const;
-  // When it returns ok, no transfer uses the grant; otherwise the grant stays in force. Errors: those of
-  // Registration::End.
-  absl::Status End();
+  // Errors: those of Registration::End.
+  absl::Status End() override;
 
  private:
   Grant(std::shared_ptr<VerbsDomain> domain, const Shape& shape)
@@ -66,6 +60,17 @@ class Grant {
   ibv_mr* region_ = nullptr;
   ibv_mw* window_ = nullptr;
   uint32_t token_ = 0;
+};
+
+// A holder whose tokens are keys of the card, known to a domain.
+class VerbsGrantHolder : public GrantHolder {
+ protected:
+  VerbsGrantHolder(std::shared_ptr<VerbsDomain> domain, std::optional<LocalToken> local_token, RemoteToken first)
+      : GrantHolder(local_token, first), domain_(std::move(domain)) {}
+  void Publish(const EngineGrant& grant, RemoteToken token) override;
+  void Withdraw(RemoteToken token) override;
+
+  const std::shared_ptr<VerbsDomain> domain_;
 };
 
 }  // namespace rnicd::provider

@@ -8,11 +8,12 @@
 namespace rnicd::provider {
 namespace {
 
+// ENODEV: the card was removed.
 BeginResult ResultOf(int error) {
-  if (error == 0) {
-    return BeginResult::Done(NtStatus::kSuccess);
+  if (error == ENODEV) {
+    return BeginResult::Done({.status = NtStatus::kCancelled, .peer_lost = true});
   }
-  return BeginResult::Done(error == ENODEV ? NtStatus::kCancelled : NtStatus::kInternalError);
+  return BeginResult::Done(error == 0 ? NtStatus::kSuccess : NtStatus::kInternalError);
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ void KernelChain::Report(std::span<BeginResult> results) const {
     }
     results[index] = errors.empty() ? BeginResult::Done(NtStatus::kInvalidDeviceRequest) : ResultOf(errors[index]);
     // What the card did behind a failure does not count: those requests are cancelled.
-    blocked = results[index].status != NtStatus::kSuccess;
+    blocked = results[index].IsFailure();
   }
 }
 

@@ -109,7 +109,7 @@ absl::Status KernelFastRegion::Prepare(const FastRegisterWork& work, PreparedReq
 
 bool KernelFastRegion::Invalidate() { return KernelChain(*engine_).End(*this, std::nullopt, /*retire=*/false); }
 
-bool KernelFastRegion::InvalidateToken(uint32_t token, std::optional<uint32_t> /*arrived_at*/) {
+bool KernelFastRegion::InvalidateToken(uint32_t token, std::optional<uint64_t> /*arrived_at*/) {
   return KernelChain(*engine_).End(*this, token, /*retire=*/false);
 }
 

@@ -28,7 +28,9 @@ struct KernelRegistration {
 // has two kernel registrations for it, slots, which are used in turn: the card may still read the page list of one
 // while the next is filled. The low byte of a slot's key is chosen here, so the token is known before it is in force,
 // and returns after 512 registrations at the earliest. Threads: safe. Executions in one domain are serialized.
-class KernelFastRegion final : public VerbsFastRegion, public std::enable_shared_from_this<KernelFastRegion> {
+class KernelFastRegion final : public VerbsFastRegion,
+                               public Invalidatable,
+                               public std::enable_shared_from_this<KernelFastRegion> {
  public:
   // Errors: those of Registration::Make and ModuleStatus.
   static absl::StatusOr<std::shared_ptr<KernelFastRegion>> Create(std::shared_ptr<VerbsDomain> domain,
@@ -44,7 +46,7 @@ class KernelFastRegion final : public VerbsFastRegion, public std::enable_shared
   void Issue(RemoteToken token) override { issued_.store(token.value, std::memory_order_relaxed); }
   bool Invalidate() override;
   bool is_kernel() const override { return true; }
-  bool InvalidateToken(uint32_t token, std::optional<uint32_t> arrived_at) override;
+  bool InvalidateToken(uint32_t token, std::optional<uint64_t> arrived_at) override;
 
  private:
   friend class KernelChain;

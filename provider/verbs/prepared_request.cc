@@ -9,7 +9,7 @@
 #include "base/checked_range.h"
 #include "base/status.h"
 #include "provider/verbs/verbs_fast_region.h"
-#include "provider/verbs/verbs_window.h"
+#include "provider/verbs/verbs_memory_region.h"
 
 namespace rnicd::provider {
 namespace {
@@ -79,6 +79,18 @@ absl::Status PreparePayload(const std::shared_ptr<VerbsDomain>& domain, EngineRe
   return absl::OkStatus();
 }
 
+EngineMemoryRegion::Grant PrepareBind(const std::shared_ptr<VerbsDomain>& domain, const BindWork& work) {
+  auto& region = static_cast<VerbsMemoryRegion&>(*work.region);
+  if (!region.takes_windows()) {
+    return MakeErrorWithDetail(ErrorInfo{.reason = ErrorReason::DEVICE_NOT_CAPABLE, .field = "bind.mr_id"},
+                               "no window can be bound to a region of a dma-buf");
+  }
+  return region.MakeGrant(work, [&](const Grant::Shape& shape) -> EngineMemoryRegion::Grant {
+    return domain->device().engines().windows ? Grant::OpenWindow(domain, region.mr(), shape)
+                                              : Grant::Register(domain, shape);
+  });
+}
+
 // Use of a piece of payload.
 enum class Use : uint8_t { kSource, kSink, kReadSink };
 
@@ -133,7 +145,7 @@ absl::Status PrepareRequest(const std::shared_ptr<VerbsDomain>& domain, EngineRe
   if (const auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {
     RNICD_RETURN_IF_ERROR(static_cast<VerbsFastRegion&>(*work->region).Prepare(*work, PreparedOf(request)));
   } else if (const auto* bind = std::get_if<BindWork>(&request.work.work)) {
-    RNICD_ASSIGN_OR_RETURN(PreparedOf(request).grant, static_cast<VerbsWindow&>(*bind->window).Prepare(*bind));
+    RNICD_ASSIGN_OR_RETURN(PreparedOf(request).grant, PrepareBind(domain, *bind));
   }
   return absl::OkStatus();
 }

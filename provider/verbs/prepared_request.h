@@ -21,29 +21,25 @@ struct PayloadPiece {
 };
 
 // What the card keeps for a request: every step that can fail has been done in advance.
-struct PreparedRequest final : public CardRequest {
+struct PreparedRequest final : public GrantRequest {
   void Clear() override {
     payload.clear();
-    grant.reset();
+    GrantRequest::Clear();
     uses_kernel = false;
     if (kernel != nullptr) {
       kernel->pinned = {};
     }
-    bind_begun = false;
   }
+  Grant* own_grant() const { return static_cast<Grant*>(grant.get()); }
   RemoteToken token() const {
-    const uint32_t of_grant = grant != nullptr ? grant->token() : 0;
+    const uint32_t of_grant = grant != nullptr ? own_grant()->token() : 0;
     return RemoteToken{uses_kernel ? kernel->token : of_grant};
   }
 
   std::vector<PayloadPiece> payload;
-  // Grant of a FastRegisterWork or a BindWork; otherwise null.
-  std::unique_ptr<Grant> grant;
   // Instead of a grant, for a FastRegisterWork of a kernel region. Kept for later ones; valid with uses_kernel.
   std::unique_ptr<KernelRegistration> kernel;
   bool uses_kernel = false;
-  // VerbsWindow::BeginBind has succeeded: Bind or AbortBind must follow.
-  bool bind_begun = false;
 };
 inline PreparedRequest& PreparedOf(EngineRequest& request) { return static_cast<PreparedRequest&>(*request.card); }
 inline const PreparedRequest& PreparedOf(const EngineRequest& request) {
@@ -51,7 +47,8 @@ inline const PreparedRequest& PreparedOf(const EngineRequest& request) {
 }
 
 // Registers the bytes of this process that the request names, and prepares its grant. Errors: those of
-// Registration::Make, VerbsFastRegion::Prepare and VerbsWindow::Prepare.
+// Registration::Make, VerbsFastRegion::Prepare and Grant; for a bind, REGION_NOT_REGISTERED, and
+// DEVICE_NOT_CAPABLE for a region of a dma-buf.
 absl::Status PrepareRequest(const std::shared_ptr<VerbsDomain>& domain, EngineRequest& request);
 
 // A request in the card's format. Its pointers refer to `entries` and to the prepared request.

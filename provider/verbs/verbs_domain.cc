@@ -98,7 +98,7 @@ bool VerbsDomain::HasRemote(uint32_t token) const {
   return remote_.contains(token);
 }
 
-bool VerbsDomain::InvalidateRemote(uint32_t token, std::optional<uint32_t> arrived_at) {
+bool VerbsDomain::InvalidateRemote(uint32_t token, std::optional<uint64_t> arrived_at) {
   std::shared_ptr<Invalidatable> owner;
   {
     MutexLock lock(mutex_);

@@ -9,20 +9,11 @@
 #include "base/access_rights.h"
 #include "base/mutex.h"
 #include "base/units.h"
+#include "provider/engine/invalidatable.h"
 #include "provider/verbs/kernel_engine.h"
 #include "provider/verbs/verbs_context.h"
 
 namespace rnicd::provider {
-
-// A registration or window that a peer or a read can invalidate by token.
-class Invalidatable {
- public:
-  virtual ~Invalidatable() = default;
-  // True when `token` was in force here and has now been invalidated. `arrived_at` is the number of the queue pair at
-  // which a peer asked the daemon for it; empty if the card has done it, or the daemon itself wants it. A window
-  // refuses the peer of a queue pair that did not bind it.
-  virtual bool InvalidateToken(uint32_t token, std::optional<uint32_t> arrived_at) = 0;
-};
 
 // Memory that requests of this daemon may name by a local token.
 struct LocalKey {
@@ -73,7 +64,7 @@ class VerbsDomain {
   // True if something is in force under the remote token.
   bool HasRemote(uint32_t token) const;
   // Invalidates a remote token, as InvalidateToken.
-  bool InvalidateRemote(uint32_t token, std::optional<uint32_t> arrived_at);
+  bool InvalidateRemote(uint32_t token, std::optional<uint64_t> arrived_at);
 
  private:
   VerbsDomain(std::shared_ptr<VerbsContext> context, ibv_pd* pd) : context_(std::move(context)), pd_(pd) {}

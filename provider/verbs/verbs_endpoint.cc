@@ -14,9 +14,12 @@
 namespace rnicd::provider {
 namespace {
 
-bool InvalidatesAtPeer(const WorkRequest& request) {
-  const auto* send = std::get_if<SendWork>(&request.work);
-  return send != nullptr && send->invalidate.has_value();
+// The fast region or window of a request that has a grant.
+GrantHolder& HolderOf(const WorkRequest& request) {
+  if (const auto* const work = std::get_if<FastRegisterWork>(&request.work); work != nullptr) {
+    return static_cast<GrantFastRegion&>(*work->region);
+  }
+  return static_cast<VerbsWindow&>(*std::get<BindWork>(request.work).window);
 }
 
 // True for a request that the kernel executes.
@@ -29,30 +32,28 @@ bool IsForKernel(const EngineRequest& request) {
          static_cast<VerbsFastRegion&>(*invalidate->region).is_kernel();
 }
 
-// For a result of KernelChain.
-bool MeansRemovedCard(const BeginResult& result) {
-  return result.kind == BeginResult::Kind::kDone && result.status == NtStatus::kCancelled;
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<QueuePairEngine>> VerbsEndpoint::Create(std::shared_ptr<VerbsDomain> domain,
                                                                        const QueuePairLimits& limits,
                                                                        QueuePairListener& listener) {
-  EngineFabric& fabric = domain->context().node().fabric;
+  VerbsNode& node = domain->context().node();
   const size_t together = domain->device().engines().kernel ? RNICD_FR_OPS_MAX : 0;
   std::unique_ptr<VerbsEndpoint> card(new VerbsEndpoint(std::move(domain), limits));
   RNICD_RETURN_IF_ERROR(card->queue_pair_.Open());
   VerbsEndpoint* const endpoint = card.get();
   const std::string address = FormatQpAddress(card->queue_pair_.address());
-  auto engine = std::make_shared<QueuePairEngine>(
-      std::move(card),
-      QueuePairEngine::Options{.address = address,
-                               .limits = limits,
-                               .rules = {.local_requests_alone = true, .local_requests_together = together}},
-      fabric, listener);
+  auto engine =
+      std::make_shared<QueuePairEngine>(std::move(card),
+                                        QueuePairEngine::Options{.address = address,
+                                                                 .limits = limits,
+                                                                 .rules = {.local_requests_alone = true,
+                                                                           .local_requests_together = together,
+                                                                           .awaits_invalidations = true,
+                                                                           .card_timeout = node.options.card_timeout}},
+                                        node.fabric, listener);
   RNICD_RETURN_IF_ERROR(endpoint->queue_pair_.ListenTo(std::shared_ptr<CompletionSink>(engine, endpoint)));
-  fabric.Add(address, engine);
+  node.fabric.Add(address, engine);
   return engine;
 }
 
@@ -85,24 +86,8 @@ void VerbsEndpoint::Fail() {
   {
     MutexLock lock(mutex_);
     failed_ = true;
-    give_up_at_ = std::chrono::steady_clock::now() + node().options.card_timeout;
   }
   queue_pair_.EnterError();
-}
-
-void VerbsEndpoint::PeerLost() {
-  uint64_t serial = 0;
-  {
-    MutexLock lock(mutex_);
-    peer_gone_ = true;
-    if (!awaited_.has_value() || !awaited_->card_is_done) {
-      return;  // The card's result ends the request.
-    }
-    serial = awaited_->serial;
-    awaited_.reset();
-  }
-  engine().Ended(serial, NtStatus::kIoTimeout);
-  engine().Run();
 }
 
 // --- posting ---
@@ -152,35 +137,30 @@ BeginResult VerbsEndpoint::Begin(EngineRequest& request, EngineTurn& turn) {
     }
     CardSend send;
     if (TranslateSend(*domain_, request, peer_is_rnicd, send)) {
-      return PostToCard(request, send.request, turn.peer_is_local && InvalidatesAtPeer(request.work));
+      return PostToCard(request, send.request);
     }
     failure = NtStatus::kAccessViolation;
   }
   return turn.is_first ? BeginResult::Done(failure) : BeginResult::Blocked();
 }
 
-BeginResult VerbsEndpoint::PostToCard(EngineRequest& request, ibv_send_wr& work, bool awaits_invalidate) {
+BeginResult VerbsEndpoint::PostToCard(EngineRequest& request, ibv_send_wr& work) {
   int error = 0;
   {
     MutexLock lock(mutex_);
     if (failed_) {
       return BeginResult::Blocked();
     }
-    if (awaits_invalidate && !peer_gone_) {
-      awaited_ = AwaitedInvalidate{.serial = request.serial};
-    }
     work.wr_id = request.serial | (request.IsLocal() ? kBindBit : 0);
     error = queue_pair_.PostSend(work);
-    if (error == 0) {
-      return BeginResult::Started(/*holds_back=*/awaited_.has_value());
-    }
-    awaited_.reset();
   }
-  if (!MeansRemoved(error)) {
-    return BeginResult::Done(NtStatus::kInternalError);
+  if (error == 0) {
+    return BeginResult::Started();
   }
-  engine().LosePeer();
-  return BeginResult::Done(NtStatus::kCancelled);
+  if (MeansRemoved(error)) {
+    return BeginResult::Done({.status = NtStatus::kCancelled, .peer_lost = true});
+  }
+  return BeginResult::Done(NtStatus::kInternalError);
 }
 
 void VerbsEndpoint::BeginTogether(std::span<EngineRequest* const> requests, EngineTurn& turn,
@@ -192,98 +172,45 @@ void VerbsEndpoint::BeginTogether(std::span<EngineRequest* const> requests, Engi
     results.front() = Begin(*requests.front(), turn);
   } else {
     KernelChain(*domain_->kernel_engine()).Execute(requests.first(count), results.first(count));
-    if (std::ranges::any_of(results.first(count), MeansRemovedCard)) {
-      engine().LosePeer();
-    }
   }
 }
 
 BeginResult VerbsEndpoint::BeginLocal(EngineRequest& request) {
-  PreparedRequest& prepared = PreparedOf(request);
-  if (prepared.grant == nullptr || !prepared.grant->needs_bind()) {
-    return BeginResult::Done(Execute(request));
+  if (const auto* const invalidate = std::get_if<InvalidateWork>(&request.work.work); invalidate != nullptr) {
+    const bool done = invalidate->region != nullptr ? static_cast<VerbsFastRegion&>(*invalidate->region).Invalidate()
+                                                    : static_cast<VerbsWindow&>(*invalidate->window).Invalidate();
+    return BeginResult::Done(done ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest);
+  }
+  const PreparedRequest& prepared = PreparedOf(request);
+  GrantHolder& holder = HolderOf(request.work);
+  if (!prepared.grant->needs_bind()) {
+    return BeginResult::Done(holder.Execute(request, prepared.token(), queue_pair_.address().qpn));
   }
   // The card must bind a window; Conclude does the rest.
-  bool may_bind = false;
-  if (const auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {
-    may_bind = static_cast<GrantFastRegion&>(*work->region).CanRegister();
-  } else {
-    const auto& bind = std::get<BindWork>(request.work.work);
-    may_bind = prepared.bind_begun = static_cast<VerbsWindow&>(*bind.window).BeginBind(bind);
-  }
-  if (!may_bind) {
-    prepared.grant.reset();
+  if (!holder.BeginBind(request)) {
     return BeginResult::Done(NtStatus::kInvalidDeviceRequest);
   }
   ibv_send_wr work = {};
-  prepared.grant->FillBind(work);
+  prepared.own_grant()->FillBind(work);
   work.send_flags = IBV_SEND_SIGNALED;
-  return PostToCard(request, work, /*awaits_invalidate=*/false);
+  return PostToCard(request, work);
 }
 
-NtStatus VerbsEndpoint::Execute(EngineRequest& request) {
-  PreparedRequest& prepared = PreparedOf(request);
-  bool done = false;
-  if (auto* work = std::get_if<FastRegisterWork>(&request.work.work)) {
-    done = static_cast<GrantFastRegion&>(*work->region).Register(std::move(prepared.grant), std::move(work->backing));
-  } else if (auto* bind = std::get_if<BindWork>(&request.work.work)) {
-    auto& window = static_cast<VerbsWindow&>(*bind->window);
-    done = window.BeginBind(*bind) && window.Bind(std::move(prepared.grant), *bind, queue_pair_.address().qpn);
-  } else {
-    const auto& invalidate = std::get<InvalidateWork>(request.work.work);
-    done = invalidate.region != nullptr ? static_cast<VerbsFastRegion&>(*invalidate.region).Invalidate()
-                                        : static_cast<VerbsWindow&>(*invalidate.window).Invalidate();
-  }
-  return done ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
-}
-
-// The last step of a request, after the card or Execute has finished.
+// The last step of a request, after the card or BeginLocal has finished.
 NtStatus VerbsEndpoint::Conclude(EngineRequest& request) {
   const PreparedRequest& prepared = PreparedOf(request);
   if (prepared.grant != nullptr && prepared.grant->needs_bind()) {
-    return ConcludeBind(request);
+    return HolderOf(request.work)
+        .ConcludeBind(request, prepared.token(), queue_pair_.address().qpn, queue_pair_.bound());
   }
-  const auto* read = std::get_if<ReadWork>(&request.work.work);
-  const std::span<const ScatterGatherEntry> entries = request.work.entries();
-  if (request.result.status != NtStatus::kSuccess || read == nullptr || !read->local_invalidate || entries.empty() ||
-      entries.front().host.data() != nullptr) {
+  const std::optional<LocalToken> token = TokenToInvalidate(request.work);
+  if (request.result.status != NtStatus::kSuccess || !token.has_value()) {
     return request.result.status;
   }
-  const uint32_t token = entries.front().token.value;
-  const std::optional<LocalKey> key = domain_->FindLocal(token);
+  const std::optional<LocalKey> key = domain_->FindLocal(token->value);
   const std::shared_ptr<Invalidatable> owner = key.has_value() ? key->owner.lock() : nullptr;
-  return owner != nullptr && owner->InvalidateToken(token, std::nullopt) ? NtStatus::kSuccess
-                                                                         : NtStatus::kInvalidDeviceRequest;
-}
-
-NtStatus VerbsEndpoint::ConcludeBind(EngineRequest& request) {
-  PreparedRequest& prepared = PreparedOf(request);
-  const uint32_t token = prepared.grant->token();
-  auto* const bind = std::get_if<BindWork>(&request.work.work);
-  auto* const work = std::get_if<FastRegisterWork>(&request.work.work);
-  const bool bound = request.result.status == NtStatus::kSuccess;
-  if (!bound && prepared.bind_begun) {
-    static_cast<VerbsWindow&>(*bind->window).AbortBind(*bind);
-  }
-  if (!bound) {
-    prepared.grant.reset();
-    return request.result.status;
-  }
-  std::shared_ptr<Invalidatable> owner;
-  bool in_force = false;
-  if (bind != nullptr) {
-    const auto window = std::static_pointer_cast<VerbsWindow>(bind->window);
-    in_force = window->Bind(std::move(prepared.grant), *bind, queue_pair_.address().qpn);
-    owner = window;
-  } else {
-    const auto region = std::static_pointer_cast<GrantFastRegion>(work->region);
-    in_force = region->Register(std::move(prepared.grant), std::move(work->backing));
-    owner = region;
-  }
-  if (in_force) {
-    queue_pair_.InsertBound(owner, token);
-  }
-  return in_force ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
+  return owner != nullptr && owner->InvalidateToken(token->value, std::nullopt) ? NtStatus::kSuccess
+                                                                                : NtStatus::kInvalidDeviceRequest;
 }
 
 }  // namespace rnicd::provider

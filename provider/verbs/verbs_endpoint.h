@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -37,7 +36,6 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
   absl::Status PostReceive(EngineRequest& receive) override;
   NtStatus Conclude(EngineRequest& request) override;
   void Fail() override;
-  void PeerLost() override;
   void Close() override { queue_pair_.Close(); }
 
   // For the loop.
@@ -51,12 +49,6 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
   static constexpr uint64_t kReceiveBit = uint64_t{1} << 63;
   static constexpr uint64_t kBindBit = uint64_t{1} << 62;
   static constexpr uint64_t kProbeId = kReceiveBit - 1;
-  // A SendAndInvalidate to a peer in this daemon, which is complete when the card is done and the peer has reported
-  // that the token was invalidated.
-  struct AwaitedInvalidate {
-    uint64_t serial = 0;
-    bool card_is_done = false;
-  };
 
   VerbsEndpoint(std::shared_ptr<VerbsDomain> domain, const QueuePairLimits& limits)
       : domain_(std::move(domain)), queue_pair_(domain_, limits) {}
@@ -64,24 +56,19 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
   VerbsNode& node() { return domain_->context().node(); }
 
   // Does nothing in the error state: the request stays queued and is cancelled from there.
-  BeginResult PostToCard(EngineRequest& request, ibv_send_wr& work, bool awaits_invalidate);
+  BeginResult PostToCard(EngineRequest& request, ibv_send_wr& work);
   BeginResult BeginLocal(EngineRequest& request);
-  NtStatus Execute(EngineRequest& request);
-  NtStatus ConcludeBind(EngineRequest& request);
 
   // The loop.
   bool IsTimeout(ibv_wc_status status);
   void OnSendCompletion(const ibv_wc& completion);
-  void OnReceiveCompletion(const ibv_wc& completion);
   bool IsInvalidation(const ibv_wc& completion) const;
   Completion ReadReceive(const ibv_wc& completion, const EngineRequest& receive);
   void OnProbeCompletion(const ibv_wc& completion);
-  // Result of the oldest SendAndInvalidate without one: whether the peer invalidated its token.
-  void OnInvalidateResult(bool invalidated);
   void Probe();
   bool SendProbe();
   void OnFailedByCard();
-  void GiveUp();
+  void EndProbe();
 
   const std::shared_ptr<VerbsDomain> domain_;
   VerbsQueuePair queue_pair_;
@@ -89,19 +76,14 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
   // Taken after the engine's, and before those of the card's library.
   Mutex mutex_;
   bool failed_ RNICD_GUARDED_BY(mutex_) = false;
-  bool peer_gone_ RNICD_GUARDED_BY(mutex_) = false;
   bool peer_is_local_ RNICD_GUARDED_BY(mutex_) = false;
   // True when the peer belongs to an rnicd daemon, which understands the immediate data.
   bool peer_is_rnicd_ RNICD_GUARDED_BY(mutex_) = false;
   // True once the peer has responded, so that silence means a dead peer.
   bool peer_seen_ RNICD_GUARDED_BY(mutex_) = false;
-  // At most one, because later requests wait for it.
-  std::optional<AwaitedInvalidate> awaited_ RNICD_GUARDED_BY(mutex_);
   // A probe is at the card and holds the engine.
   bool probing_ RNICD_GUARDED_BY(mutex_) = false;
   Instant last_probe_ RNICD_GUARDED_BY(mutex_);
-  // Deadline for the card's outstanding completions; set when the queue pair fails.
-  std::optional<Instant> give_up_at_ RNICD_GUARDED_BY(mutex_);
 };
 
 }  // namespace rnicd::provider

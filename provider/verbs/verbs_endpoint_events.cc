@@ -24,7 +24,8 @@ void VerbsEndpoint::OnCqEvent() {
       if (completion.wr_id == kProbeId) {
         OnProbeCompletion(completion);
       } else if ((completion.wr_id & kReceiveBit) != 0) {
-        OnReceiveCompletion(completion);
+        engine().ReceiveFilled(completion.wr_id & ~kReceiveBit,
+                               [&](const EngineRequest& receive) { return ReadReceive(completion, receive); });
       } else {
         OnSendCompletion(completion);
       }
@@ -43,57 +44,20 @@ bool VerbsEndpoint::IsTimeout(ibv_wc_status status) {
 }
 
 void VerbsEndpoint::OnSendCompletion(const ibv_wc& completion) {
-  bool success = completion.status == IBV_WC_SUCCESS;
-  bool timeout = IsTimeout(completion.status);
   const bool is_bind = (completion.wr_id & kBindBit) != 0;
-  const uint64_t serial = completion.wr_id & ~kBindBit;
   {
     MutexLock lock(mutex_);
-    peer_seen_ = peer_seen_ || (success && !is_bind);
-    if (awaited_.has_value() && awaited_->serial == serial) {
-      if (success && !peer_gone_) {
-        awaited_->card_is_done = true;
-        return;
-      }
-      awaited_.reset();
-      // The peer ended without an answer.
-      timeout = timeout || success;
-      success = false;
-    }
+    peer_seen_ = peer_seen_ || (completion.status == IBV_WC_SUCCESS && !is_bind);
   }
-  const bool refused_by_peer = IsRemoteRefusal(completion.status);
-  const NtStatus status = timeout
-                              ? NtStatus::kIoTimeout
-                              : CompletionStatus(completion.status, is_bind ? WorkKind::kBind : WorkKind::kInitiator);
-  // A flush that this side did not request: the card failed this side because of the peer.
-  if (timeout || completion.status == IBV_WC_WR_FLUSH_ERR) {
-    engine().LosePeer();
+  CardOutcome outcome{.status = CompletionStatus(completion.status, is_bind ? WorkKind::kBind : WorkKind::kInitiator),
+                      .at_peer = IsRemoteRefusal(completion.status),
+                      // A flush that this side did not request: the card failed this side because of the peer.
+                      .peer_lost = completion.status == IBV_WC_WR_FLUSH_ERR};
+  if (IsTimeout(completion.status)) {
+    outcome.status = NtStatus::kIoTimeout;
+    outcome.peer_lost = true;
   }
-  if (!engine().Ended(serial, status, refused_by_peer) || success) {
-    return;
-  }
-  if (refused_by_peer) {
-    engine().FailPeer();
-  }
-  engine().Fail();
-}
-
-void VerbsEndpoint::OnInvalidateResult(bool invalidated) {
-  uint64_t serial = 0;
-  {
-    MutexLock lock(mutex_);
-    if (!awaited_.has_value()) {
-      return;
-    }
-    serial = awaited_->serial;
-    const bool card_is_done = awaited_->card_is_done;
-    awaited_.reset();
-    if (invalidated && !card_is_done) {
-      return;
-    }
-  }
-  engine().Ended(serial, invalidated ? NtStatus::kSuccess : NtStatus::kRemoteResources);
-  engine().Run();
+  engine().Ended(completion.wr_id & ~kBindBit, outcome);
 }
 
 // rxe reports an invalidation by another bit, which on other cards and in this kind of queue pair means nothing; so the
@@ -139,31 +103,8 @@ Completion VerbsEndpoint::ReadReceive(const ibv_wc& completion, const EngineRequ
   if (token == kImmediateSolicit) {
     return result;
   }
-  const bool invalidated = domain_->InvalidateRemote(token, queue_pair_.address().qpn);
-  if (invalidated) {
-    result.type = OperationType::kReceiveAndInvalidate;
-    result.invalidated = RemoteToken{token};
-  } else {
-    result.status = NtStatus::kInvalidDeviceRequest;
-  }
-  if (const std::shared_ptr<EngineCard> peer = engine().PeerCard(); peer != nullptr) {
-    static_cast<VerbsEndpoint&>(*peer).OnInvalidateResult(invalidated);
-  }
+  engine().Invalidated(RemoteToken{token}, domain_->InvalidateRemote(token, queue_pair_.address().qpn), result);
   return result;
-}
-
-void VerbsEndpoint::OnReceiveCompletion(const ibv_wc& completion) {
-  EngineRequest* const receive = engine().FindReceive(completion.wr_id & ~kReceiveBit);
-  if (receive == nullptr) {
-    return;  // Abandoned before the completion arrived.
-  }
-  const Completion result = ReadReceive(completion, *receive);
-  // Before the report, so that the state is known with the failure.
-  if (result.status != NtStatus::kSuccess) {
-    engine().LosePeer();
-    engine().Fail();
-  }
-  engine().ReceiveEnded(completion.wr_id & ~kReceiveBit, result);
 }
 
 void VerbsEndpoint::OnProbeCompletion(const ibv_wc& completion) {
@@ -183,22 +124,19 @@ void VerbsEndpoint::OnProbeCompletion(const ibv_wc& completion) {
 }
 
 void VerbsEndpoint::OnTick() {
-  bool give_up = false;
+  if (engine().AbandonIfLate()) {
+    EndProbe();
+    return;
+  }
   bool look = false;
   const bool ready = engine().state() == QueuePairState::kReadyToSend;
   const Instant now = std::chrono::steady_clock::now();
   {
     MutexLock lock(mutex_);
-    give_up = give_up_at_.has_value() && now >= *give_up_at_;
-    if (give_up) {
-      give_up_at_.reset();
-    }
     look = ready && now - last_probe_ >= node().options.probe_interval;
     last_probe_ = look ? now : last_probe_;
   }
-  if (give_up) {
-    GiveUp();
-  } else if (look) {
+  if (look) {
     Probe();
   }
 }
@@ -261,11 +199,12 @@ void VerbsEndpoint::OnCardEvent() {
 void VerbsEndpoint::OnDeviceRemoved() {
   engine().LosePeer();
   engine().Fail();
-  GiveUp();
+  engine().Abandon();
+  EndProbe();
 }
 
-// The card will not return what was posted to it.
-void VerbsEndpoint::GiveUp() {
+// The card will not return it.
+void VerbsEndpoint::EndProbe() {
   bool probing = false;
   {
     MutexLock lock(mutex_);
@@ -274,7 +213,6 @@ void VerbsEndpoint::GiveUp() {
   if (probing) {
     engine().Release();
   }
-  engine().Abandon();
 }
 
 }  // namespace rnicd::provider

@@ -1,9 +1,8 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <utility>
 
-#include "base/mutex.h"
 #include "provider/api/queue_pair.h"
 #include "provider/verbs/grant.h"
 
@@ -12,7 +11,7 @@ namespace rnicd::provider {
 struct PreparedRequest;
 
 // A fast region of a card, of either kind.
-class VerbsFastRegion : public DeviceFastRegion, public Invalidatable {
+class VerbsFastRegion : public DeviceFastRegion {
  public:
   // The first half of a registration, when its request is posted: every step that can fail. Errors: those of Grant, and
   // of ModuleStatus.
@@ -32,39 +31,28 @@ absl::StatusOr<std::unique_ptr<Registration>> RegisterPlaceholder(const std::sha
 // A pair of tokens under which requests register pages. The local token is a key of the card that reaches nothing
 // itself; the domain maps requests that name it to the key of the registration in force.
 // Threads: safe. Executions on different queue pairs are serialized.
-class GrantFastRegion final : public VerbsFastRegion, public std::enable_shared_from_this<GrantFastRegion> {
+class GrantFastRegion final : public VerbsFastRegion, public VerbsGrantHolder {
  public:
   // Errors: those of Registration::Make.
   static absl::StatusOr<std::shared_ptr<GrantFastRegion>> Create(std::shared_ptr<VerbsDomain> domain);
-  ~GrantFastRegion() override;
+  ~GrantFastRegion() override { RetireForGood(); }
 
-  LocalToken local_token() const override { return LocalToken{placeholder_->lkey()}; }
-  RemoteToken remote_token() const override;
-  bool registered() const override;
-  void Retire() override;
+  LocalToken local_token() const override { return *local_token_; }
+  RemoteToken remote_token() const override { return issued(); }
+  bool registered() const override { return in_force(); }
+  void Retire() override { RetireForGood(); }
 
   absl::Status Prepare(const FastRegisterWork& work, PreparedRequest& prepared) override;
-  void Issue(RemoteToken token) override;
-  // True when a registration may begin: none is in force and the region is not retired.
-  bool CanRegister() const;
-  // The second half, when the request is executed. False, and the grant is ended, when CanRegister is false.
-  bool Register(std::unique_ptr<Grant> grant, std::shared_ptr<const void> backing);
-  bool Invalidate() override;
-  bool InvalidateToken(uint32_t token, std::optional<uint32_t> arrived_at) override;
+  void Issue(RemoteToken token) override { GrantHolder::Issue(token); }
+  bool Invalidate() override { return GrantHolder::Invalidate(); }
 
  private:
-  GrantFastRegion(std::shared_ptr<VerbsDomain> domain, std::unique_ptr<Registration> placeholder);
-  // Ends the registration in force; `kept` receives the reference that must be released without the lock.
-  bool EndCurrent(std::shared_ptr<const void>& kept) RNICD_REQUIRES(mutex_);
+  GrantFastRegion(std::shared_ptr<VerbsDomain> domain, std::unique_ptr<Registration> placeholder)
+      : VerbsGrantHolder(std::move(domain), LocalToken{placeholder->lkey()}, RemoteToken{placeholder->lkey()}),
+        placeholder_(std::move(placeholder)) {}
+  void Count(const EngineGrant& grant) override;
 
-  const std::shared_ptr<VerbsDomain> domain_;
   const std::unique_ptr<Registration> placeholder_;
-
-  mutable Mutex mutex_;
-  RemoteToken issued_ RNICD_GUARDED_BY(mutex_);
-  std::unique_ptr<Grant> current_ RNICD_GUARDED_BY(mutex_);
-  std::shared_ptr<const void> backing_ RNICD_GUARDED_BY(mutex_);
-  bool retired_ RNICD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rnicd::provider

@@ -33,12 +33,10 @@ void VerbsMemoryRegion::PublishLocalToken() {
 
 VerbsMemoryRegion::VerbsMemoryRegion(std::shared_ptr<VerbsDomain> domain, std::unique_ptr<Registration> registration,
                                      const DeviceRegistration& request)
-    : domain_(std::move(domain)),
+    : EngineMemoryRegion(request),
+      domain_(std::move(domain)),
       registration_(std::move(registration)),
-      base_(request.base),
-      length_(request.length),
-      rights_(request.rights),
-      runs_(request.runs.begin(), request.runs.end()) {}
+      length_(request.length) {}
 
 VerbsMemoryRegion::~VerbsMemoryRegion() {
   if (registration_->live()) {
@@ -46,14 +44,7 @@ VerbsMemoryRegion::~VerbsMemoryRegion() {
   }
 }
 
-absl::Status VerbsMemoryRegion::Deregister() {
-  {
-    MutexLock lock(mutex_);
-    if (windows_ > 0) {
-      return MakeError(ErrorReason::REGION_HAS_WINDOWS);
-    }
-    refuses_windows_ = true;
-  }
+absl::Status VerbsMemoryRegion::End() {
   if (!registration_->live()) {
     return absl::OkStatus();
   }
@@ -62,21 +53,8 @@ absl::Status VerbsMemoryRegion::Deregister() {
   absl::Status ended = registration_->End();
   if (!ended.ok()) {
     PublishLocalToken();
-    MutexLock lock(mutex_);
-    refuses_windows_ = false;
   }
   return ended;
-}
-
-bool VerbsMemoryRegion::AddWindow() {
-  MutexLock lock(mutex_);
-  windows_ += refuses_windows_ ? 0 : 1;
-  return !refuses_windows_;
-}
-
-void VerbsMemoryRegion::RemoveWindow() {
-  MutexLock lock(mutex_);
-  --windows_;
 }
 
 }  // namespace rnicd::provider

@@ -154,27 +154,9 @@ int VerbsQueuePair::Poll(std::span<ibv_wc> completions, bool arm) {
   return domain_->api().PollCq(cq_, static_cast<int>(completions.size()), completions.data());
 }
 
-void VerbsQueuePair::InsertBound(const std::shared_ptr<Invalidatable>& owner, uint32_t token) {
-  MutexLock lock(mutex_);
-  bound_[owner.get()] = {.owner = owner, .token = token};
-  if (bound_.size() >= prune_bound_at_) {
-    std::erase_if(bound_, [](const auto& entry) { return entry.second.owner.expired(); });
-    prune_bound_at_ = 2 * bound_.size() + 64;
-  }
-}
-
 // Windows first: a card may refuse to destroy a queue pair with a bound window, and the kernel then waits for a minute.
 void VerbsQueuePair::Close() {
-  std::map<const Invalidatable*, Bound> bound;
-  {
-    MutexLock lock(mutex_);
-    bound.swap(bound_);
-  }
-  for (const auto& [key, each] : bound) {
-    if (const std::shared_ptr<Invalidatable> owner = each.owner.lock(); owner != nullptr) {
-      owner->InvalidateToken(each.token, std::nullopt);
-    }
-  }
+  bound_.End();
   MutexLock lock(queues_mutex_);
   if (qp_ != nullptr) {
     domain_->api().DestroyQp(std::exchange(qp_, nullptr));

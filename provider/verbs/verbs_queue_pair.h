@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,16 +45,10 @@ class VerbsQueuePair {
   // Number of completions taken; with `arm`, the sink is called for those that come later.
   int Poll(std::span<ibv_wc> completions, bool arm);
 
-  // Windows must be destroyed before the queue pair that bound them.
-  void InsertBound(const std::shared_ptr<Invalidatable>& owner, uint32_t token);
+  BoundWindows& bound() { return bound_; }
   void Close();
 
  private:
-  struct Bound {
-    std::weak_ptr<Invalidatable> owner;
-    uint32_t token = 0;
-  };
-
   absl::Status Create();
   absl::Status EnterInit();
 
@@ -70,11 +63,7 @@ class VerbsQueuePair {
   ibv_cq* cq_ RNICD_GUARDED_BY(queues_mutex_) = nullptr;
   // Set once by Open; destroyed by Close, when nothing uses it.
   ibv_qp* qp_ = nullptr;
-
-  Mutex mutex_;
-  std::map<const Invalidatable*, Bound> bound_ RNICD_GUARDED_BY(mutex_);
-  // Size of bound_ at which entries without a live owner are removed.
-  size_t prune_bound_at_ RNICD_GUARDED_BY(mutex_) = 64;
+  BoundWindows bound_;
 };
 
 }  // namespace rnicd::provider
