@@ -3,7 +3,7 @@
 import re
 
 import rules
-from tree import Violation, folder_of, is_under, is_unit_test, line_of
+from tree import Violation, folder_of, folder_of_target, is_under, is_unit_test, line_of
 
 _TEXT_SUFFIXES = (".cc", ".h", ".inc", ".proto", ".py", ".sh", ".md", ".txt", ".cmake", ".json", ".yaml", ".yml", ".in")
 
@@ -68,7 +68,7 @@ def check_targets(tree):
     """leveldb's best test is commented out of its build; ours cannot be."""
     reached = _reached_folders(tree)
     for path in tree.with_suffix(".cc"):
-        folder = folder_of(path)
+        folder = folder_of_target(tree, folder_of(path))
         text = re.sub(r"#[^\n]*", "", tree.text(f"{folder}/CMakeLists.txt"))
         calls = rules.TEST_TARGET_CALLS if is_unit_test(path) else rules.TARGET_CALLS
         if folder not in reached:

@@ -3,7 +3,8 @@
 import re
 
 import rules
-from tree import Violation, folder_of, is_test, is_under, is_unit_test, line_of, without_comments_and_strings
+from tree import (Violation, folder_of, is_test, is_under, is_unit_test, line_of, rooms_in,
+                  without_comments_and_strings)
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 _LIBRARY = re.compile(r"^\s*rnicd_(?:test_)?library\((\w+)\s*(.*?)\)", re.MULTILINE | re.DOTALL)
@@ -83,7 +84,7 @@ def check_folders(tree):
 
 
 def check_links(tree):
-    """A library may link only the libraries of the folders that it may include."""
+    """A library may link only the libraries of the folders that it, or a room of it, may include."""
     folders, links = {}, []
     for path in tree.paths:
         if not path.endswith("CMakeLists.txt"):
@@ -92,12 +93,14 @@ def check_links(tree):
         for found in _LIBRARY.finditer(text):
             folders[found[1]] = folder_of(path)
             dependencies = found[2].partition("TEST_DEPS")[0].split()
-            links.append((path, line_of(text, found.start(1)), folder_of(path), dependencies))
-    for path, line, folder, dependencies in links:
-        module = _module_of(folder)
+            inside = [folder_of(path), *(f"{folder_of(path)}/{room}" for room in rooms_in(found[2]))]
+            links.append((path, line_of(text, found.start(1)), folder_of(path), inside, dependencies))
+    for path, line, folder, inside, dependencies in links:
+        modules = {_module_of(place) for place in inside} - {None}
+        allowed = modules.union(*(rules.ARROWS[module] for module in modules))
         for dependency in dependencies:
             target = _module_of(folders.get(dependency, ""))
-            if module and target and target not in {module, *rules.ARROWS[module]}:
+            if modules and target and target not in allowed:
                 yield Violation(path, line, f"{folder} may not link {dependency}", "delete it from DEPS")
 
 

@@ -127,6 +127,17 @@ class ArchitectureTest(unittest.TestCase):
         self.assert_violation({"base/CMakeLists.txt": "# why\nrnicd_library(rnicd_base DEPS rnicd_core)\n"},
                               "base/CMakeLists.txt:2:", "may not link rnicd_core")
 
+    def test_room_has_its_own_arrow_and_the_target_of_its_folder(self):
+        room = {"daemon/core/CMakeLists.txt": "rnicd_library(rnicd_core ROOMS inner DEPS rnicd_base)\n",
+                "daemon/core/inner/README.md": "# inner\n"}
+        core = [*rules.ARROWS["daemon/core"], "daemon/core/inner"]
+        with unittest.mock.patch.dict(rules.ARROWS, {"daemon/core/inner": ["base"], "daemon/core": core}):
+            self.assert_violation({**room, "daemon/core/inner/a.cc": '#include "daemon/core/region.h"\n'},
+                                  "daemon/core/inner/a.cc:1:", "daemon/core/inner may not include")
+            self.assert_violation({**room, "daemon/core/inner/a.cc": '#include "base/mutex.h"\n',
+                                   "daemon/core/outer/a.cc": "\n", "daemon/core/outer/README.md": "# outer\n"},
+                                  "daemon/core/outer/a.cc:1:", "no build reaches")
+
     def test_headers_of_others(self):
         for header in ("grpcpp/grpcpp.h", "infiniband/verbs.h", "prometheus/registry.h",
                        "shared_mutex", "absl/synchronization/mutex.h"):
