@@ -52,7 +52,14 @@ ARROWS = {
     ],
     "client/cpp": ["wire", "ring", "base/ndk", "base", "proto", "grpc"],
     "client/admin": ["client/cpp", "base", "proto", "grpc"],
-    "client/ctl": ["client/admin", "client/cpp", "base", "proto", "grpc"],
+    # rnicctl: what is typed, what is printed, what selftest and the demos do, one file a command, and the tool.
+    "client/ctl/line": ["client/admin", "client/cpp", "base"],
+    "client/ctl/output": ["client/ctl/line", "client/cpp", "base", "proto"],
+    "client/ctl/trials": ["client/ctl/output", "client/ctl/line", "client/cpp", "base"],
+    "client/ctl/commands": [
+        "client/ctl/trials", "client/ctl/output", "client/ctl/line", "client/admin", "client/cpp", "base", "proto", "grpc",
+    ],
+    "client/ctl": ["client/ctl/commands", "client/ctl/output", "client/ctl/line", "client/cpp", "base"],
     "client/kubernetes": ["client/admin", "client/cpp", "log", "log/library_log", "base/flags", "base", "proto", "grpc"],
 }
 # Trees that no arrow may join, in either direction: they are programs of their own and meet on the wire.
