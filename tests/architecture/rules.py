@@ -60,7 +60,18 @@ ARROWS = {
         "client/ctl/trials", "client/ctl/output", "client/ctl/line", "client/admin", "client/cpp", "base", "proto", "grpc",
     ],
     "client/ctl": ["client/ctl/commands", "client/ctl/output", "client/ctl/line", "client/cpp", "base"],
-    "client/kubernetes": ["client/admin", "client/cpp", "log", "log/library_log", "base/flags", "base", "proto", "grpc"],
+    # The device plugin: devices as numbers, what the node says of its pods, grants for them, the kubelet's calls, and what
+    # joins them.
+    "client/kubernetes/resources": ["client/admin", "base"],
+    "client/kubernetes/node": ["client/kubernetes/resources", "client/cpp", "base", "proto", "grpc"],
+    "client/kubernetes/grants": [
+        "client/kubernetes/node", "client/kubernetes/resources", "client/admin", "client/cpp", "log", "base", "proto",
+    ],
+    "client/kubernetes/kubelet": ["client/kubernetes/resources", "client/cpp", "log", "base", "grpc"],
+    "client/kubernetes": [
+        "client/kubernetes/kubelet", "client/kubernetes/grants", "client/kubernetes/node", "client/kubernetes/resources",
+        "client/admin", "client/cpp", "log", "log/library_log", "base/flags", "base", "proto", "grpc",
+    ],
 }
 # Trees that no arrow may join, in either direction: they are programs of their own and meet on the wire.
 SEPARATE = [("client", "daemon")]
@@ -89,7 +100,7 @@ EXTERNAL_INCLUDES = {
     "seccomp.h": ["daemon/sandbox"],
     "sys/capability.h": ["daemon/sandbox"],
     "prometheus/": ["daemon/metrics"],
-    "curl/": ["client/kubernetes/cluster.cc", "client/kubernetes/main.cc"],
+    "curl/": ["client/kubernetes/node/cluster.cc", "client/kubernetes/main.cc"],
     "CivetServer.h": ["daemon/metrics"],
     "absl/synchronization/": ["daemon/app/run.cc"],
     "mutex": ["base/mutex.h"],
