@@ -15,7 +15,7 @@
 #include "base/abandonable_thread.h"
 #include "base/flags/command_line.h"
 #include "base/process_start.h"
-#include "client/cpp/grpc_poller.h"
+#include "client/cpp/channel/channel.h"
 #include "client/kubernetes/config.h"
 #include "client/kubernetes/plugin.h"
 #include "curl/curl.h"

@@ -50,27 +50,36 @@ ARROWS = {
         "provider/decorator", "provider/api", "base/ndk",
         "base/flags", "base",
     ],
-    "client/cpp": ["wire", "ring", "base/ndk", "base", "proto", "grpc"],
-    "client/admin": ["client/cpp", "base", "proto", "grpc"],
+    # librnicd: the interface, which is installed; below it what fills it. The rooms may include the interface.
+    "client/cpp": ["base/ndk", "base"],
+    "client/cpp/channel": ["client/cpp", "wire", "base", "proto", "grpc"],
+    "client/cpp/rings": ["client/cpp/channel", "client/cpp", "wire", "ring", "base/ndk", "base", "proto"],
+    "client/cpp/session": ["client/cpp/rings", "client/cpp/channel", "client/cpp", "base", "proto", "grpc"],
+    "client/cpp/objects": [
+        "client/cpp/session", "client/cpp/rings", "client/cpp/channel", "client/cpp", "wire", "ring", "base/ndk", "base",
+        "proto", "grpc",
+    ],
+    "client/admin": ["client/cpp/channel", "client/cpp", "base", "proto", "grpc"],
     # rnicctl: what is typed, what is printed, what selftest and the demos do, one file a command, and the tool.
     "client/ctl/line": ["client/admin", "client/cpp", "base"],
     "client/ctl/output": ["client/ctl/line", "client/cpp", "base", "proto"],
     "client/ctl/trials": ["client/ctl/output", "client/ctl/line", "client/cpp", "base"],
     "client/ctl/commands": [
-        "client/ctl/trials", "client/ctl/output", "client/ctl/line", "client/admin", "client/cpp", "base", "proto", "grpc",
+        "client/ctl/trials", "client/ctl/output", "client/ctl/line", "client/admin", "client/cpp/channel", "client/cpp",
+        "base", "proto", "grpc",
     ],
     "client/ctl": ["client/ctl/commands", "client/ctl/output", "client/ctl/line", "client/cpp", "base"],
     # The device plugin: devices as numbers, what the node says of its pods, grants for them, the kubelet's calls, and what
     # joins them.
     "client/kubernetes/resources": ["client/admin", "base"],
-    "client/kubernetes/node": ["client/kubernetes/resources", "client/cpp", "base", "proto", "grpc"],
+    "client/kubernetes/node": ["client/kubernetes/resources", "client/cpp/channel", "base", "proto", "grpc"],
     "client/kubernetes/grants": [
         "client/kubernetes/node", "client/kubernetes/resources", "client/admin", "client/cpp", "log", "base", "proto",
     ],
-    "client/kubernetes/kubelet": ["client/kubernetes/resources", "client/cpp", "log", "base", "grpc"],
+    "client/kubernetes/kubelet": ["client/kubernetes/resources", "client/cpp/channel", "log", "base", "grpc"],
     "client/kubernetes": [
         "client/kubernetes/kubelet", "client/kubernetes/grants", "client/kubernetes/node", "client/kubernetes/resources",
-        "client/admin", "client/cpp", "log", "log/library_log", "base/flags", "base", "proto", "grpc",
+        "client/admin", "client/cpp/channel", "client/cpp", "log", "log/library_log", "base/flags", "base", "proto", "grpc",
     ],
 }
 # Trees that no arrow may join, in either direction: they are programs of their own and meet on the wire.

@@ -1,8 +1,8 @@
 #include "client/ctl/commands/adapters.h"
 
 #include "base/status.h"
-#include "client/cpp/channel.h"
-#include "client/cpp/daemon_address.h"
+#include "client/cpp/channel/channel.h"
+#include "client/cpp/channel/daemon_address.h"
 #include "client/ctl/commands/command_rows.h"
 #include "client/ctl/line/common_options.h"
 #include "client/ctl/output/views.h"

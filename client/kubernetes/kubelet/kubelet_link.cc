@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "client/cpp/unix_channel.h"
+#include "client/cpp/channel/unix_channel.h"
 #include "client/kubernetes/kubelet/folder_watch.h"
 #include "client/kubernetes/kubelet/registrar.h"
 #include "client/kubernetes/kubelet/resource_link.h"

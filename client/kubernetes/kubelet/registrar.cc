@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "client/cpp/unix_channel.h"
+#include "client/cpp/channel/unix_channel.h"
 #include "kubelet/v1beta1/device_plugin.grpc.pb.h"
 
 namespace rnicd::kubernetes {

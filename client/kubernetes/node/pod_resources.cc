@@ -4,7 +4,7 @@
 #include <chrono>
 #include <map>
 
-#include "client/cpp/unix_channel.h"
+#include "client/cpp/channel/unix_channel.h"
 #include "kubelet/podresources/pod_resources.grpc.pb.h"
 
 namespace rnicd::kubernetes {
