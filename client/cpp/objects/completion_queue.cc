@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "client/cpp/client.h"
+#include "client/cpp/objects/close_now.h"
 #include "client/cpp/objects/mapped_queue.h"
 #include "client/cpp/rings/shared_mapping.h"
 #include "client/cpp/session/connection.h"
@@ -277,15 +278,7 @@ absl::Status CompletionQueue::Resize(uint32_t depth) {
   return open_->connection->Call(&v1::QueueService::Stub::ResizeCq, request).status();
 }
 
-absl::Status CompletionQueue::Close() {
-  if (open_ == nullptr) {
-    return MakeError(ErrorReason::OBJECT_NOT_FOUND);
-  }
-  RNICD_RETURN_IF_ERROR(open_->connection->Call(&v1::QueueService::Stub::CloseCq, CloseRequest(open_->id)).status());
-  open_->closed = true;
-  open_.reset();
-  return absl::OkStatus();
-}
+absl::Status CompletionQueue::Close() { return CloseNow(open_, &v1::QueueService::Stub::CloseCq, CloseRequest); }
 
 std::shared_ptr<Connection> CompletionQueue::connection() const {
   return open_ == nullptr ? nullptr : open_->connection;

@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "client/cpp/client.h"
+#include "client/cpp/objects/close_now.h"
 #include "client/cpp/objects/region_requests.h"
 #include "client/cpp/session/connection.h"
 
@@ -10,7 +11,7 @@ namespace rnicd::inline client {
 // Id of the region in the daemon.
 struct FastRegion::Open {
   ~Open() {
-    if (id != MemoryRegionId{}) {
+    if (!closed && id != MemoryRegionId{}) {
       connection->Release(&v1::MemoryService::Stub::CloseMr, CloseRequest(id));
     }
   }
@@ -18,6 +19,7 @@ struct FastRegion::Open {
   std::shared_ptr<Connection> connection;
   MemoryRegionId id;
   LocalToken local_token;
+  bool closed = false;
 };
 
 absl::StatusOr<FastRegion> FastRegion::Create(const Client& client, const FastRegionOptions& options) {
@@ -64,14 +66,6 @@ absl::StatusOr<RemoteToken> FastRegion::GetRemoteToken() const {
   return RemoteToken{response.remote_token()};
 }
 
-absl::Status FastRegion::Close() {
-  if (open_ == nullptr) {
-    return MakeError(ErrorReason::OBJECT_NOT_FOUND);
-  }
-  RNICD_RETURN_IF_ERROR(open_->connection->Call(&v1::MemoryService::Stub::CloseMr, CloseRequest(open_->id)).status());
-  open_->id = MemoryRegionId{};
-  open_.reset();
-  return absl::OkStatus();
-}
+absl::Status FastRegion::Close() { return CloseNow(open_, &v1::MemoryService::Stub::CloseMr, CloseRequest); }
 
 }  // namespace rnicd::inline client

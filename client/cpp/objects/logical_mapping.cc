@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "client/cpp/client.h"
+#include "client/cpp/objects/close_now.h"
 #include "client/cpp/session/connection.h"
 #include "wire/memory.h"
 
@@ -21,7 +22,7 @@ v1::ReleaseLamRequest ReleaseRequest(LogicalMappingId id) {
 // Id of the mapping in the daemon.
 struct LogicalMapping::Built {
   ~Built() {
-    if (!released) {
+    if (!closed) {
       connection->Release(&v1::MemoryService::Stub::ReleaseLam, ReleaseRequest(id));
     }
   }
@@ -32,7 +33,7 @@ struct LogicalMapping::Built {
   uint32_t fbo = 0;
   uint64_t length = 0;
   VirtualAddress address;
-  bool released = false;
+  bool closed = false;
   // The memory under the mapping, which must not be released before it.
   std::vector<std::shared_ptr<const void>> memory;
 };
@@ -98,14 +99,7 @@ FastRegistration LogicalMapping::AsRegistration() const {
 }
 
 absl::Status LogicalMapping::Release() {
-  if (built_ == nullptr) {
-    return MakeError(ErrorReason::OBJECT_NOT_FOUND);
-  }
-  RNICD_RETURN_IF_ERROR(
-      built_->connection->Call(&v1::MemoryService::Stub::ReleaseLam, ReleaseRequest(built_->id)).status());
-  built_->released = true;
-  built_.reset();
-  return absl::OkStatus();
+  return CloseNow(built_, &v1::MemoryService::Stub::ReleaseLam, ReleaseRequest);
 }
 
 }  // namespace rnicd::inline client

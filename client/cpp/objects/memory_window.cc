@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "client/cpp/client.h"
+#include "client/cpp/objects/close_now.h"
 #include "client/cpp/session/connection.h"
 
 namespace rnicd::inline client {
@@ -18,13 +19,14 @@ v1::CloseMwRequest CloseRequest(MemoryWindowId id) {
 // Id of the window in the daemon.
 struct MemoryWindow::Open {
   ~Open() {
-    if (id != MemoryWindowId{}) {
+    if (!closed && id != MemoryWindowId{}) {
       connection->Release(&v1::QueueService::Stub::CloseMw, CloseRequest(id));
     }
   }
 
   std::shared_ptr<Connection> connection;
   MemoryWindowId id;
+  bool closed = false;
 };
 
 absl::StatusOr<MemoryWindow> MemoryWindow::Create(const Client& client) {
@@ -55,14 +57,6 @@ absl::StatusOr<RemoteToken> MemoryWindow::GetRemoteToken() const {
   return RemoteToken{response.remote_token()};
 }
 
-absl::Status MemoryWindow::Close() {
-  if (open_ == nullptr) {
-    return MakeError(ErrorReason::OBJECT_NOT_FOUND);
-  }
-  RNICD_RETURN_IF_ERROR(open_->connection->Call(&v1::QueueService::Stub::CloseMw, CloseRequest(open_->id)).status());
-  open_->id = MemoryWindowId{};
-  open_.reset();
-  return absl::OkStatus();
-}
+absl::Status MemoryWindow::Close() { return CloseNow(open_, &v1::QueueService::Stub::CloseMw, CloseRequest); }
 
 }  // namespace rnicd::inline client

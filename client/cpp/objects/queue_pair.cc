@@ -1,6 +1,7 @@
 #include "client/cpp/queue_pair.h"
 
 #include "base/status.h"
+#include "client/cpp/objects/close_now.h"
 #include "client/cpp/session/connection.h"
 #include "wire/queue.h"
 #include "wire/work_request.h"
@@ -144,14 +145,6 @@ absl::StatusOr<PostOutcome> QueuePair::Post(const WorkChain& chain) {
   return wire::FromWire(response);
 }
 
-absl::Status QueuePair::Close() {
-  if (open_ == nullptr) {
-    return MakeError(ErrorReason::OBJECT_NOT_FOUND);
-  }
-  RNICD_RETURN_IF_ERROR(open_->connection->Call(&v1::QueueService::Stub::CloseQp, CloseRequest(open_->id)).status());
-  open_->closed = true;
-  open_.reset();
-  return absl::OkStatus();
-}
+absl::Status QueuePair::Close() { return CloseNow(open_, &v1::QueueService::Stub::CloseQp, CloseRequest); }
 
 }  // namespace rnicd::inline client

@@ -31,12 +31,7 @@ absl::Status RunDemo(const CommandLine& line, Output& output) {
   RNICD_ASSIGN_OR_RETURN(const uint64_t seed, NumberOr(line, "--seed", KernelRandom().Next() & kSeedMax, 0, kSeedMax));
   options.seed = static_cast<uint32_t>(seed);
   FastRegisterReport report;
-  const auto show = [&output](const DemoStep& step) {
-    if (!output.json()) {
-      output.Text(DemoStepText(step));
-    }
-  };
-  const absl::Status status = RunFastRegisterDemo(options, show, report);
+  const absl::Status status = RunFastRegisterDemo(options, StepPrinter(output), report);
   output.Result(status.ok() ? FastRegisterVerdict(report) : "", FastRegisterJson(report));
   return status;
 }

@@ -65,12 +65,7 @@ absl::StatusOr<PingpongOptions> PingpongOptionsFrom(const CommandLine& line) {
 absl::Status RunPingpongCommand(const CommandLine& line, Output& output) {
   RNICD_ASSIGN_OR_RETURN(const PingpongOptions options, PingpongOptionsFrom(line));
   PingpongReport report;
-  const auto show = [&output](const DemoStep& step) {
-    if (!output.json()) {
-      output.Text(DemoStepText(step));
-    }
-  };
-  const absl::Status status = RunPingpong(options, show, report);
+  const absl::Status status = RunPingpong(options, StepPrinter(output), report);
   output.Result(status.ok() ? PingpongVerdict(report) : "", PingpongJson(report));
   return status;
 }

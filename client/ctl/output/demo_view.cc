@@ -23,6 +23,14 @@ std::string DemoStepText(const DemoStep& step) {
   return (step.number < 10 ? " " : "") + std::to_string(step.number) + ". " + step.text + took + "\n";
 }
 
+std::function<void(const DemoStep&)> StepPrinter(Output& output) {
+  return [&output](const DemoStep& step) {
+    if (!output.json()) {
+      output.Text(DemoStepText(step));
+    }
+  };
+}
+
 std::string FastRegisterVerdict(const FastRegisterReport& report) {
   return "It held: " + std::to_string(report.pages) + (report.pages == 1 ? " page" : " pages") +
          ", one work request, one token; every byte in its page, no access after the invalidation.\n";

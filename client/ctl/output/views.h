@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -122,6 +123,8 @@ struct FastRegisterReport {
 
 // Line for a step, printed while the demo runs.
 std::string DemoStepText(const DemoStep& step);
+// Prints each step while the demo runs; nothing with --json, whose document has them. The output outlives it.
+std::function<void(const DemoStep&)> StepPrinter(Output& output);
 // Last line of a successful demo.
 std::string FastRegisterVerdict(const FastRegisterReport& report);
 Json FastRegisterJson(const FastRegisterReport& report);
