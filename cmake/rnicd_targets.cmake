@@ -1,5 +1,6 @@
 # One target per folder. Its sources are the folder's *.cc, its tests the folder's *_test.cc and what only
-# they use, *_fake.cc and *_fixture.cc: no lists kept by hand.
+# they use, *_fake.cc and *_fixture.cc: no lists kept by hand. A large folder has rooms, subfolders without a CMakeLists.txt
+# of their own, whose files belong to its target: one library and one program of tests, however many rooms.
 
 # Test files are compiled often and run once, so the compiler's time counts and theirs does not.
 set(RNICD_TEST_OPTIONS -O0)
@@ -26,26 +27,32 @@ function(rnicd_keep_this_system variable)
   set(${variable} "${${variable}}" PARENT_SCOPE)
 endfunction()
 
-# rnicd_sources(variable [ROOMS folder...]): the calling folder's C++ files, and those of these folders below it.
-function(rnicd_sources variable)
-  cmake_parse_arguments(arg "" "" "ROOMS" ${ARGN})
-  set(patterns *.cc *.h)
+# rnicd_glob_rooms(variable ROOMS room... NAMES pattern...): the files with these names in the calling folder and its rooms.
+# A room that does not exist is an error: a misspelt name would silently drop its tests.
+function(rnicd_glob_rooms variable)
+  cmake_parse_arguments(arg "" "" "ROOMS;NAMES" ${ARGN})
+  set(patterns ${arg_NAMES})
   foreach(room IN LISTS arg_ROOMS)
-    list(APPEND patterns ${room}/*.cc ${room}/*.h)
+    if(NOT IS_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/${room})
+      message(FATAL_ERROR "ROOMS names ${room}, which is no folder of ${CMAKE_CURRENT_SOURCE_DIR}")
+    endif()
+    list(TRANSFORM arg_NAMES PREPEND ${room}/ OUTPUT_VARIABLE of_room)
+    list(APPEND patterns ${of_room})
   endforeach()
-  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
-  rnicd_keep_this_system(sources)
-  set(${variable} "${sources}" PARENT_SCOPE)
+  file(GLOB files CONFIGURE_DEPENDS ${patterns})
+  set(${variable} "${files}" PARENT_SCOPE)
 endfunction()
 
-# rnicd_library(name [ROOMS folder...] DEPS target... [TEST_DEPS target...] [NOT_ON_WINDOWS test...])
-# The static library of the calling folder and its rooms and, when these have *_test.cc, the test program <name>_test.
+# rnicd_library(name [ROOMS subfolder...] DEPS target... [TEST_DEPS target...] [NOT_ON_WINDOWS test...])
+# The static library of the calling folder and its rooms and, when they have *_test.cc, the test program <name>_test.
 # DEPS is the include arrow: the folder may include these targets' folders and nothing else of ours.
-# NOT_ON_WINDOWS has the files of tests that a build for Windows leaves out, each with its reason in a comment.
+# NOT_ON_WINDOWS has the files of tests that a build for Windows leaves out, each with its reason in a comment; a room's
+# file is room/file_test.cc.
 function(rnicd_library name)
   cmake_parse_arguments(arg "" "" "ROOMS;DEPS;TEST_DEPS;NOT_ON_WINDOWS" ${ARGN})
-  rnicd_sources(sources ROOMS ${arg_ROOMS})
+  rnicd_glob_rooms(sources ROOMS ${arg_ROOMS} NAMES *.cc *.h)
   list(FILTER sources EXCLUDE REGEX "(_test|_fake|_fixture|/main)\\.(cc|h)$")
+  rnicd_keep_this_system(sources)
   if(sources MATCHES "\\.cc(;|$)")
     add_library(${name} STATIC ${sources})
     set(visibility PUBLIC)
@@ -140,16 +147,16 @@ function(rnicd_gtest name)
       NEEDS ${arg_NEEDS} PROPERTIES TIMEOUT 900 ${arg_PROPERTIES} ENVIRONMENT ${arg_ENVIRONMENT})
 endfunction()
 
-# rnicd_unit_tests(name [ROOMS folder...] DEPS target... [NOT_ON_WINDOWS test...]): the calling folder's files of tests, and
-# its rooms', as one program and one CTest, because three thousand starts of such programs take longer than their cases. In a build for another machine each
-# case is a CTest of its own: some cannot be run there.
+# rnicd_unit_tests(name [ROOMS subfolder...] DEPS target... [NOT_ON_WINDOWS test...]): the files of tests of the calling
+# folder and its rooms as one program, and one CTest, because three thousand starts of such programs take longer than their
+# cases. In a build for another machine each case is a CTest of its own: some cannot be run there.
 function(rnicd_unit_tests name)
   cmake_parse_arguments(arg "" "" "ROOMS;DEPS;NOT_ON_WINDOWS" ${ARGN})
   if(NOT RNICD_TESTS)
     return()
   endif()
-  rnicd_sources(tests ROOMS ${arg_ROOMS})
-  list(FILTER tests INCLUDE REGEX "_(test|fake|fixture)\\.cc$")
+  rnicd_glob_rooms(tests ROOMS ${arg_ROOMS} NAMES *_test.cc *_fake.cc *_fixture.cc)
+  rnicd_keep_this_system(tests)
   foreach(test IN LISTS arg_NOT_ON_WINDOWS)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${test})
       message(FATAL_ERROR "NOT_ON_WINDOWS names ${test}, which does not exist")

@@ -4,8 +4,8 @@
 
 #include "absl/strings/cord.h"
 #include "base/status.h"
-#include "client/cpp/channel.h"
-#include "client/cpp/daemon_address.h"
+#include "client/cpp/channel/channel.h"
+#include "client/cpp/channel/daemon_address.h"
 #include "client/cpp/transport_failure.h"
 
 namespace rnicd::inline client {

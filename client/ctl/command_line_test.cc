@@ -1,9 +1,9 @@
-#include "client/ctl/command_line.h"
+#include "client/ctl/line/command_line.h"
 
 #include <array>
 
 #include "client/ctl/commands.h"
-#include "client/ctl/common_options.h"
+#include "client/ctl/line/common_options.h"
 #include "gtest/gtest.h"
 
 namespace rnicd::ctl {

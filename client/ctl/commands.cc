@@ -4,9 +4,9 @@
 #include <array>
 #include <iostream>
 
-#include "client/ctl/command_rows.h"
-#include "client/ctl/common_options.h"
-#include "client/ctl/terminal.h"
+#include "client/ctl/commands/command_rows.h"
+#include "client/ctl/line/common_options.h"
+#include "client/ctl/output/terminal.h"
 
 namespace rnicd::ctl {
 namespace {

@@ -1,10 +1,10 @@
-#include "client/ctl/completion.h"
+#include "client/ctl/commands.h"
 
 #include <map>
 
-#include "client/ctl/command_rows.h"
 #include "client/ctl/commands.h"
-#include "client/ctl/common_options.h"
+#include "client/ctl/commands/command_rows.h"
+#include "client/ctl/line/common_options.h"
 
 namespace rnicd::ctl {
 namespace {

@@ -1,10 +1,10 @@
-#include "client/ctl/grant_options.h"
+#include "client/ctl/commands/grant_options.h"
 
 #include <sstream>
 
 #include "client/cpp/client_options.h"
 #include "client/ctl/commands.h"
-#include "client/ctl/common_options.h"
+#include "client/ctl/line/common_options.h"
 #include "gtest/gtest.h"
 
 namespace rnicd::ctl {

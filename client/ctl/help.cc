@@ -1,11 +1,12 @@
-#include "client/ctl/help.h"
+#include "client/ctl/commands.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "client/ctl/command_rows.h"
 #include "client/ctl/commands.h"
-#include "client/ctl/common_options.h"
+#include "client/ctl/commands/command_rows.h"
+#include "client/ctl/line/common_options.h"
+#include "client/ctl/output/output.h"
 
 namespace rnicd::ctl {
 namespace {
@@ -49,6 +50,11 @@ absl::Status RunHelp(const CommandLine& line, Output& output) {
     }
   }
   return UsageError("unknown command '" + *line.argument + "'");
+}
+
+absl::Status RunVersion(const CommandLine&, Output& output) {
+  output.Result("rnicctl " RNICD_VERSION "\n", {{"version", RNICD_VERSION}});
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -98,6 +104,14 @@ constinit const CommandSpec kHelpCommand = {
         "adapters alloc register demo selftest pingpong regions sessions status health tenants top inspect evict grant "
         "drain log-level reload dump completion version",
     .run = RunHelp,
+};
+
+constinit const CommandSpec kVersionCommand = {
+    .name = "version",
+    .summary = "print the version of rnicctl",
+    .description = "The daemon's version is in 'rnicctl status'.\n",
+    .examples = "rnicctl version\n",
+    .run = RunVersion,
 };
 
 }  // namespace rnicd::ctl

@@ -1,4 +1,4 @@
-#include "client/ctl/help.h"
+#include "client/ctl/commands.h"
 
 #include <unistd.h>
 
@@ -8,8 +8,7 @@
 #include <sstream>
 
 #include "client/ctl/commands.h"
-#include "client/ctl/common_options.h"
-#include "client/ctl/completion.h"
+#include "client/ctl/line/common_options.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "client/ctl/output.h"
+#include "client/ctl/output/output.h"
 
 #include <cerrno>
 #include <sstream>
@@ -7,8 +7,8 @@
 #include "base/status.h"
 #include "client/cpp/client_options.h"
 #include "client/cpp/transport_failure.h"
-#include "client/ctl/command_line.h"
 #include "client/ctl/commands.h"
+#include "client/ctl/line/command_line.h"
 #include "gtest/gtest.h"
 
 namespace rnicd::ctl {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "client/admin/admin.h"
-#include "client/kubernetes/daemon.h"
+#include "client/kubernetes/grants/daemon.h"
 
 namespace rnicd::kubernetes {
 

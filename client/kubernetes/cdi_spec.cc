@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "client/kubernetes/whole_file.h"
+#include "client/kubernetes/node/whole_file.h"
 #include "nlohmann/json.hpp"
 
 namespace rnicd::kubernetes {

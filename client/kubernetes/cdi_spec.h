@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/kubernetes/allocator.h"
+#include "client/kubernetes/kubelet/allocator.h"
 
 namespace rnicd::kubernetes {
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "client/kubernetes/folder_fixture_test.h"
+#include "client/kubernetes/node/folder_fixture_test.h"
 
 namespace rnicd::kubernetes {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "client/kubernetes/cluster.h"
-#include "client/kubernetes/grant_keeper.h"
-#include "client/kubernetes/kubelet_options.h"
-#include "client/kubernetes/resource.h"
+#include "client/kubernetes/grants/grant_keeper.h"
+#include "client/kubernetes/kubelet/kubelet_options.h"
+#include "client/kubernetes/node/cluster.h"
+#include "client/kubernetes/resources/resource.h"
 #include "log/logger.h"
 
 namespace rnicd::kubernetes {

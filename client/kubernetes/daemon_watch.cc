@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "client/kubernetes/inventory.h"
+#include "client/kubernetes/resources/inventory.h"
 
 namespace rnicd::kubernetes {
 namespace {
@@ -96,6 +96,17 @@ void DaemonWatch::LogOnChange(const std::string& trouble) {
   } else {
     logger_.Warning(trouble);
   }
+}
+
+std::optional<uint64_t> DaemonWatch::OfferedBytes(const std::string& resource,
+                                                  const std::vector<std::string>& device_ids) const {
+  const auto spec = std::ranges::find(options_.resources, resource, &ResourceSpec::name);
+  const auto board = boards_.find(resource);
+  if (spec == options_.resources.end() || board == boards_.end()) {
+    return std::nullopt;
+  }
+  const DeviceBoard::View view = board->second->Get();
+  return view.version == 0 ? std::nullopt : std::optional(CountOffered(view.devices, device_ids) * spec->unit_bytes);
 }
 
 void DaemonWatch::Close() {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "client/kubernetes/daemon.h"
-#include "client/kubernetes/device_board.h"
-#include "client/kubernetes/resource.h"
+#include "client/kubernetes/grants/daemon.h"
+#include "client/kubernetes/resources/device_board.h"
+#include "client/kubernetes/resources/resource.h"
 #include "log/logger.h"
 
 namespace rnicd::kubernetes {
@@ -26,7 +26,7 @@ struct WatchOptions {
 };
 
 // Polls the daemon and publishes the devices and their health on the boards.
-// Threads: one thread calls Poll; any thread may read the boards.
+// Threads: one thread calls Poll; any thread may read the boards and call OfferedBytes.
 class DaemonWatch {
  public:
   // Everything except the options must outlive the watch.
@@ -47,6 +47,8 @@ class DaemonWatch {
   const absl::Status& plan_error() const { return plan_error_; }
   // One board for each resource, keyed by its name; a board is empty until known().
   const std::map<std::string, std::unique_ptr<DeviceBoard>>& boards() const { return boards_; }
+  // Bytes of those of these devices that the node offers; nothing while that is unknown, and for a resource of others.
+  std::optional<uint64_t> OfferedBytes(const std::string& resource, const std::vector<std::string>& device_ids) const;
   // Wakes every thread that waits on a board.
   void Close();
 

@@ -15,7 +15,7 @@
 #include "base/abandonable_thread.h"
 #include "base/flags/command_line.h"
 #include "base/process_start.h"
-#include "client/cpp/grpc_poller.h"
+#include "client/cpp/channel/channel.h"
 #include "client/kubernetes/config.h"
 #include "client/kubernetes/plugin.h"
 #include "curl/curl.h"
@@ -40,7 +40,12 @@ sigset_t BlockSignals() {
 
 int Run(rnicd::kubernetes::Config config) {
   const sigset_t signals = BlockSignals();
-  rnicd::kubernetes::Plugin plugin(std::move(config), [] { kill(getpid(), SIGTERM); });
+  // Read after the plugin has stopped, and with it the thread that sets it.
+  absl::Status failure;
+  rnicd::kubernetes::Plugin plugin(std::move(config), [&failure](const absl::Status& why) {
+    failure = why;
+    kill(getpid(), SIGTERM);
+  });
   plugin.logger().Info("rnicd-device-plugin", {{"version", RNICD_VERSION}});
   if (const absl::Status started = plugin.Start(); !started.ok()) {
     plugin.logger().Error("could not start", {{"error", std::string(started.message())}});
@@ -57,7 +62,7 @@ int Run(rnicd::kubernetes::Config config) {
     plugin.logger().FlushUntil(std::chrono::steady_clock::now() + rnicd::log::kLastLines);
     std::_Exit(kCouldNotRun);
   }
-  if (const absl::Status failure = plugin.failure(); !failure.ok()) {
+  if (!failure.ok()) {
     plugin.logger().Error("the flags do not suit this node", {{"error", std::string(failure.message())}});
     return kBadFlags;
   }

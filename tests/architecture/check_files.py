@@ -5,7 +5,7 @@ import re
 
 import ratchet
 import rules
-from tree import Violation, folder_of, is_under, is_unit_test, line_of
+from tree import Violation, folder_of, folder_of_target, is_under, is_unit_test, line_of
 
 _TEXT_SUFFIXES = (".cc", ".h", ".inc", ".proto", ".py", ".sh", ".md", ".txt", ".cmake", ".json", ".yaml", ".yml", ".in")
 
@@ -70,9 +70,7 @@ def check_targets(tree):
     """leveldb's best test is commented out of its build; ours cannot be."""
     reached = _reached_folders(tree)
     for path in tree.with_suffix(".cc"):
-        folder = folder_of(path)
-        # A room belongs to the target of the folder that it is a room of.
-        folder = next((whole for whole in rules.ROOMS if is_under(folder, [whole])), folder)
+        folder = folder_of_target(tree, folder_of(path))
         text = re.sub(r"#[^\n]*", "", tree.text(f"{folder}/CMakeLists.txt"))
         calls = rules.TEST_TARGET_CALLS if is_unit_test(path) else rules.TARGET_CALLS
         if folder not in reached:
@@ -81,17 +79,6 @@ def check_targets(tree):
         elif not any(re.search(rf"\b{call}\(", text) for call in calls):
             yield Violation(path, 1, "this file belongs to no target",
                             f"{folder}/CMakeLists.txt must call {' or '.join(calls)}")
-
-
-def check_rooms(tree):
-    """A room that the CMakeLists.txt above does not name is in no build."""
-    for whole, rooms in rules.ROOMS.items():
-        path = f"{whole}/CMakeLists.txt"
-        named = re.search(r"ROOMS ((?:[a-z_/]+\s+)+)", re.sub(r"#[^\n]*", "", tree.text(path)))
-        for room in rooms:
-            if tree.exists(path) and any(is_under(file, [f"{whole}/{room}"]) for file in tree.paths) and (
-                    named is None or room not in named[1].split()):
-                yield Violation(path, 1, f"room {room} is in no build", "name it after ROOMS")
 
 
 def check_folder_sizes(tree):
@@ -118,4 +105,4 @@ def check_executables(tree):
             yield Violation(path, 1, "a script without an interpreter", "first line: #!/usr/bin/env bash")
 
 
-CHECKS = [check_words, check_readmes, check_targets, check_rooms, check_folder_sizes, check_image, check_guards, check_executables]
+CHECKS = [check_words, check_readmes, check_targets, check_folder_sizes, check_image, check_guards, check_executables]

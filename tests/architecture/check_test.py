@@ -114,33 +114,6 @@ class ArchitectureTest(unittest.TestCase):
     def test_folder_that_the_image_lacks(self):
         self.assert_violation({".dockerignore": "*\n!base\n!proto\n"}, ".dockerignore:1:", "daemon/ is left out")
 
-    def test_rooms(self):
-        rooms = {"daemon/core": {"low": [], "high": ["low"]}}
-        good = {
-            "daemon/core/CMakeLists.txt": "rnicd_library(rnicd_core ROOMS low high\n  DEPS rnicd_base)\n",
-            "daemon/core/low/README.md": "# low\n", "daemon/core/low/a.h": "#pragma once\n",
-            "daemon/core/low/a_test.cc": '#include "daemon/core/high/b.h"\n',
-            "daemon/core/high/README.md": "# high\n",
-            "daemon/core/high/b.h": '#pragma once\n#include "daemon/core/low/a.h"\n#include "base/mutex.h"\n',
-        }
-        cases = (
-            ({}, None, None),
-            ({"daemon/core/low/a.h": '#pragma once\n#include "daemon/core/high/b.h"\n'}, "daemon/core/low/a.h:2:",
-             "room low may not include"),
-            ({"daemon/core/low/a.h": '#pragma once\n#include "daemon/core/region.h"\n'}, "daemon/core/low/a.h:2:",
-             "room low may not include"),
-            ({"daemon/core/CMakeLists.txt": "rnicd_library(rnicd_core ROOMS low DEPS rnicd_base)\n"},
-             "daemon/core/CMakeLists.txt:1:", "room high is in no build"),
-            ({"daemon/core/attic/README.md": "# x\n", "daemon/core/attic/c.h": "#pragma once\n"},
-             "daemon/core/attic/c.h:1:", "attic is no room"),
-        )
-        for changes, where, what in cases:
-            with self.subTest(what), unittest.mock.patch.object(rules, "ROOMS", rooms):
-                if where is None:
-                    self.assertEqual(findings_in(good), [])
-                else:
-                    self.assert_violation({**good, **changes}, where, what)
-
     def test_folder_with_too_many_files(self):
         many = {f"daemon/core/a{number}.h": "#pragma once\n" for number in range(38)}
         self.assert_violation(many, "daemon/core:1:", "has 41 files of code, the limit is 40")
@@ -159,6 +132,36 @@ class ArchitectureTest(unittest.TestCase):
     def test_link_against_the_arrow(self):
         self.assert_violation({"base/CMakeLists.txt": "# why\nrnicd_library(rnicd_base DEPS rnicd_core)\n"},
                               "base/CMakeLists.txt:2:", "may not link rnicd_core")
+
+    def test_room_has_its_own_arrow_and_the_target_of_its_folder(self):
+        room = {"daemon/core/CMakeLists.txt": "rnicd_library(rnicd_core ROOMS inner DEPS rnicd_base)\n",
+                "daemon/core/inner/README.md": "# inner\n"}
+        core = [*rules.ARROWS["daemon/core"], "daemon/core/inner"]
+        with unittest.mock.patch.dict(rules.ARROWS, {"daemon/core/inner": ["base"], "daemon/core": core}):
+            self.assert_violation({**room, "daemon/core/inner/a.cc": '#include "daemon/core/region.h"\n'},
+                                  "daemon/core/inner/a.cc:1:", "daemon/core/inner may not include")
+            self.assert_violation({**room, "daemon/core/inner/a.cc": '#include "base/mutex.h"\n',
+                                   "daemon/core/outer/a.cc": "\n", "daemon/core/outer/README.md": "# outer\n"},
+                                  "daemon/core/outer/a.cc:1:", "no build reaches")
+
+    def test_arrow_to_a_folder_and_its_rooms(self):
+        tree = {
+            "daemon/CMakeLists.txt": "add_subdirectory(core)\nadd_subdirectory(rings)\n",
+            "daemon/core/CMakeLists.txt": "rnicd_library(rnicd_core ROOMS low high DEPS rnicd_base)\n",
+            "daemon/core/low/README.md": "# low\n", "daemon/core/low/a.h": "#pragma once\n",
+            "daemon/core/low/a_test.cc": '#include "daemon/core/high/b.h"\n',
+            "daemon/core/high/README.md": "# high\n",
+            "daemon/core/high/b.h": '#pragma once\n#include "daemon/core/low/a.h"\n',
+            "daemon/rings/CMakeLists.txt": "rnicd_library(rnicd_rings DEPS rnicd_core)\n",
+            "daemon/rings/README.md": "# rings\n", "daemon/rings/c.cc": '#include "daemon/core/high/b.h"\n',
+        }
+        rows = {"daemon/core/low": ["base"], "daemon/core/high": ["daemon/core/low"], "daemon/rings": ["daemon/core/"]}
+        with unittest.mock.patch.dict(rules.ARROWS, rows):
+            self.assertEqual(findings_in(tree), [])
+            self.assert_violation({**tree, "daemon/core/low/a.h": '#pragma once\n#include "daemon/core/high/b.h"\n'},
+                                  "daemon/core/low/a.h:2:", "daemon/core/low may not include")
+        with unittest.mock.patch.dict(rules.ARROWS, {**rows, "daemon/rings": ["daemon/core"]}):
+            self.assert_violation(tree, "daemon/rings/c.cc:1:", "daemon/rings may not include")
 
     def test_headers_of_others(self):
         for header in ("grpcpp/grpcpp.h", "infiniband/verbs.h", "prometheus/registry.h",

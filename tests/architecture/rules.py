@@ -1,7 +1,7 @@
 """The rules of the repository as data. check.py reads them; check_test.py proves that each one is enforced."""
 
 # --- Arrows ---------------------------------------------------------------------------------------------------------
-# A folder may include itself and the folders named here, and nothing else of ours. "grpc" allows gRPC's headers and the
+# A folder may include itself and the folders named here, and nothing else of ours; "folder/" names it with its rooms. "grpc" allows gRPC's headers and the
 # generated service code, "proto" the generated messages. A folder that is not listed may not exist.
 ARROWS = {
     "base": [],
@@ -23,51 +23,83 @@ ARROWS = {
     "provider/verbs": ["provider/engine", "provider/api", "kernel/rnicd_fr", "base/ndk", "base"],
     "provider/networkdirect": ["provider/engine", "provider/api", "base/ndk", "base"],
     "provider/decorator": ["provider/api", "base/ndk", "base"],
+    # In rooms; it has no files of its own.
     "daemon/core": ["provider/api", "ring", "base/ndk", "base"],
-    "daemon/rings": ["daemon/core", "ring", "base/ndk", "base"],
+    "daemon/core/tenant": ["provider/api", "base/ndk", "base"],
+    "daemon/core/request": ["daemon/core/tenant", "provider/api", "ring", "base/ndk", "base"],
+    "daemon/core/memory": ["daemon/core/request", "daemon/core/tenant", "provider/api", "base/ndk", "base"],
+    "daemon/core/region": [
+        "daemon/core/memory", "daemon/core/request", "daemon/core/tenant", "provider/api", "base/ndk", "base",
+    ],
+    "daemon/core/queue": [
+        "daemon/core/region", "daemon/core/memory", "daemon/core/request", "daemon/core/tenant", "provider/api", "ring",
+        "base/ndk", "base",
+    ],
+    "daemon/core/ring": ["daemon/core/memory", "daemon/core/request", "daemon/core/tenant", "ring", "base/ndk", "base"],
+    "daemon/core/session": [
+        "daemon/core/ring", "daemon/core/queue", "daemon/core/region", "daemon/core/memory", "daemon/core/request",
+        "daemon/core/tenant", "provider/api", "ring", "base/ndk", "base",
+    ],
+    "daemon/rings": ["daemon/core/", "ring", "base/ndk", "base"],
     "daemon/health": ["provider/api", "base/ndk", "base"],
-    "daemon/audit": ["daemon/core", "log", "base"],
-    "daemon/metrics": ["daemon/core", "provider/api", "base/ndk", "base"],
-    "daemon/policy": ["daemon/core", "base", "proto"],
-    "daemon/status_page": ["daemon/core", "provider/api", "base"],
+    "daemon/audit": ["daemon/core/", "log", "base"],
+    "daemon/metrics": ["daemon/core/", "provider/api", "base/ndk", "base"],
+    "daemon/policy": ["daemon/core/", "base", "proto"],
+    "daemon/status_page": ["daemon/core/", "provider/api", "base"],
     "daemon/sandbox": ["kernel/rnicd_fr", "base"],
     "daemon/rpc": ["base"],
-    "daemon/gate": ["daemon/core", "log", "base", "proto"],
+    "daemon/gate": ["daemon/core/", "log", "base", "proto"],
     "daemon/service": [
-        "daemon/gate", "daemon/core", "daemon/health", "daemon/policy", "wire", "provider/api", "base/ndk", "base", "proto",
+        "daemon/gate", "daemon/core/", "daemon/health", "daemon/policy", "wire", "provider/api", "base/ndk", "base", "proto",
     ],
-    "daemon/door": ["daemon/core", "log", "base"],
-    "daemon/pipes": ["daemon/door", "daemon/core", "log", "wire", "base", "proto"],
-    "daemon/transport": ["daemon/door", "daemon/core", "log", "wire", "base", "proto"],
+    "daemon/door": ["daemon/core/", "log", "base"],
+    "daemon/pipes": ["daemon/door", "daemon/core/", "log", "wire", "base", "proto"],
+    "daemon/transport": ["daemon/door", "daemon/core/", "log", "wire", "base", "proto"],
     "daemon/server": [
-        "daemon/rpc", "daemon/gate", "daemon/door", "wire", "daemon/core", "log", "base", "proto",
+        "daemon/rpc", "daemon/gate", "daemon/door", "wire", "daemon/core/", "log", "base", "proto",
     ],
     "daemon/app": [
         "daemon/server", "daemon/rpc", "daemon/service", "daemon/gate", "wire", "daemon/transport", "daemon/pipes",
         "daemon/door", "daemon/metrics",
-        "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox", "daemon/core", "daemon/health",
+        "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox", "daemon/core/", "daemon/health",
         "daemon/rings", "log", "log/library_log", "provider/verbs", "provider/networkdirect", "provider/soft",
         "provider/decorator", "provider/api", "base/ndk",
         "base/flags", "base",
     ],
-    "client/cpp": ["wire", "ring", "base/ndk", "base", "proto", "grpc"],
-    "client/admin": ["client/cpp", "base", "proto", "grpc"],
-    "client/ctl": ["client/admin", "client/cpp", "base", "proto", "grpc"],
-    "client/kubernetes": ["client/admin", "client/cpp", "log", "log/library_log", "base/flags", "base", "proto", "grpc"],
+    # librnicd: the interface, which is installed; below it what fills it. The rooms may include the interface.
+    "client/cpp": ["base/ndk", "base"],
+    "client/cpp/channel": ["client/cpp", "wire", "base", "proto", "grpc"],
+    "client/cpp/rings": ["client/cpp/channel", "client/cpp", "wire", "ring", "base/ndk", "base", "proto"],
+    "client/cpp/session": ["client/cpp/rings", "client/cpp/channel", "client/cpp", "base", "proto", "grpc"],
+    "client/cpp/objects": [
+        "client/cpp/session", "client/cpp/rings", "client/cpp/channel", "client/cpp", "wire", "ring", "base/ndk", "base",
+        "proto", "grpc",
+    ],
+    "client/admin": ["client/cpp/channel", "client/cpp", "base", "proto", "grpc"],
+    # rnicctl: what is typed, what is printed, what selftest and the demos do, one file a command, and the tool.
+    "client/ctl/line": ["client/admin", "client/cpp", "base"],
+    "client/ctl/output": ["client/ctl/line", "client/cpp", "base", "proto"],
+    "client/ctl/trials": ["client/ctl/output", "client/ctl/line", "client/cpp", "base"],
+    "client/ctl/commands": [
+        "client/ctl/trials", "client/ctl/output", "client/ctl/line", "client/admin", "client/cpp/channel", "client/cpp",
+        "base", "proto", "grpc",
+    ],
+    "client/ctl": ["client/ctl/commands", "client/ctl/output", "client/ctl/line", "client/cpp", "base"],
+    # The device plugin: devices as numbers, what the node says of its pods, grants for them, the kubelet's calls, and what
+    # joins them.
+    "client/kubernetes/resources": ["client/admin", "base"],
+    "client/kubernetes/node": ["client/kubernetes/resources", "client/cpp/channel", "base", "proto", "grpc"],
+    "client/kubernetes/grants": [
+        "client/kubernetes/node", "client/kubernetes/resources", "client/admin", "client/cpp", "log", "base", "proto",
+    ],
+    "client/kubernetes/kubelet": ["client/kubernetes/resources", "client/cpp/channel", "log", "base", "grpc"],
+    "client/kubernetes": [
+        "client/kubernetes/kubelet", "client/kubernetes/grants", "client/kubernetes/node", "client/kubernetes/resources",
+        "client/admin", "client/cpp/channel", "client/cpp", "log", "log/library_log", "base/flags", "base", "proto", "grpc",
+    ],
 }
-# Rooms of a folder that is one library, and which others each may include; tests may use all. To the rest of the tree they
-# are the folder.
-ROOMS = {
-    "daemon/core": {
-        "tenant": [],
-        "request": ["tenant"],
-        "memory": ["request", "tenant"],
-        "region": ["memory", "request", "tenant"],
-        "queue": ["region", "memory", "request", "tenant"],
-        "ring": ["memory", "request", "tenant"],
-        "session": ["ring", "queue", "region", "memory", "request", "tenant"],
-    },
-}
+# Folders in rooms whose tests share fixtures, and may include all rooms.
+SHARED_FIXTURES = ["daemon/core"]
 # Trees that no arrow may join, in either direction: they are programs of their own and meet on the wire.
 SEPARATE = [("client", "daemon")]
 # Folders that may include everything. Nothing but these may include tests/.
@@ -95,7 +127,7 @@ EXTERNAL_INCLUDES = {
     "seccomp.h": ["daemon/sandbox"],
     "sys/capability.h": ["daemon/sandbox"],
     "prometheus/": ["daemon/metrics"],
-    "curl/": ["client/kubernetes/cluster.cc", "client/kubernetes/main.cc"],
+    "curl/": ["client/kubernetes/node/cluster.cc", "client/kubernetes/main.cc"],
     "CivetServer.h": ["daemon/metrics"],
     "absl/synchronization/": ["daemon/app/run.cc"],
     "mutex": ["base/mutex.h"],

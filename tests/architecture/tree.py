@@ -66,6 +66,22 @@ def is_under(path, places):
     return any(path == place or path.startswith(place.rstrip("/") + "/") for place in places)
 
 
+def folder_of_target(tree, folder):
+    """The folder whose CMakeLists.txt makes the target of this one: itself, or one above of which it is a room."""
+    above, room = folder_of(folder), folder.rpartition("/")[2]
+    while above and not tree.exists(f"{folder}/CMakeLists.txt"):
+        if room in rooms_in(tree.text(f"{above}/CMakeLists.txt")):
+            return above
+        above, room = folder_of(above), f"{above.rpartition('/')[2]}/{room}"
+    return folder
+
+
+def rooms_in(text):
+    """The names after ROOMS in a CMakeLists.txt, or in the arguments of one call."""
+    text = re.sub(r"#[^\n]*", "", text)
+    return [room for found in re.finditer(r"\bROOMS((?:\s+[a-z][\w/]*)+)", text) for room in found[1].split()]
+
+
 def line_of(text, offset):
     return text.count("\n", 0, offset) + 1
 

@@ -2,7 +2,7 @@
 
 #include "base/access_rights.h"
 #include "base/op_flags.h"
-#include "client/cpp/connection.h"
+#include "client/cpp/session/connection.h"
 #include "tests/bench/ring_turns.h"
 
 namespace rnicd::bench {

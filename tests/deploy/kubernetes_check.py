@@ -255,8 +255,8 @@ class Checker:
             self._equal(overlay, "the account", account["name"], subject["name"])
 
     def check_rights_are_used(self):
-        asked = set(re.findall(r'"/api/v1/(\w+)\?', (self.repo / "client/kubernetes/cluster.cc").read_text()))
-        self._equal("client/kubernetes/cluster.cc", "what is listed, and what may be", asked, {"pods"})
+        asked = set(re.findall(r'"/api/v1/(\w+)\?', (self.repo / "client/kubernetes/node/cluster.cc").read_text()))
+        self._equal("client/kubernetes/node/cluster.cc", "what is listed, and what may be", asked, {"pods"})
 
     # --- other checks -------------------------------------------------------------------------------------------------
 

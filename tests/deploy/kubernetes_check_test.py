@@ -19,7 +19,7 @@ from planted import SOURCE, PlantedCopy
 
 PROGRAMS = {}
 PARTS = ("deploy/kubernetes", "deploy/grafana", "deploy/prometheus", "CMakeLists.txt", "Dockerfile",
-         "client/kubernetes/cluster.cc")
+         "client/kubernetes/node/cluster.cc")
 BASE = "deploy/kubernetes/base/"
 DAEMON_SET = BASE + "daemonset.yaml"
 SOFT = "deploy/kubernetes/overlays/soft/"
@@ -204,7 +204,7 @@ class Security(Planted):
         self.assert_found("who has the role", "check_rights")
 
     def test_of_a_question_that_nobody_may_ask(self):
-        self.edit("client/kubernetes/cluster.cc", '"/api/v1/pods?', '"/api/v1/nodes?')
+        self.edit("client/kubernetes/node/cluster.cc", '"/api/v1/pods?', '"/api/v1/nodes?')
         self.assert_found("nodes", "check_rights_are_used")
 
 

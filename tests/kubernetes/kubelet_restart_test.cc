@@ -1,6 +1,6 @@
 #include <memory>
 
-#include "client/kubernetes/file_identity.h"
+#include "client/kubernetes/kubelet/file_identity.h"
 #include "tests/kubernetes/link_test.h"
 
 namespace rnicd::test {

@@ -2,8 +2,8 @@
 #include <filesystem>
 
 #include "base/manual_clock_fake.h"
-#include "client/kubernetes/file_identity.h"
-#include "client/kubernetes/resource_link.h"
+#include "client/kubernetes/kubelet/file_identity.h"
+#include "client/kubernetes/kubelet/resource_link.h"
 #include "tests/kubernetes/link_test.h"
 
 namespace rnicd::test {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "client/kubernetes/allocator.h"
-#include "client/kubernetes/device_board.h"
-#include "client/kubernetes/kubelet_link.h"
+#include "client/kubernetes/kubelet/allocator.h"
+#include "client/kubernetes/kubelet/kubelet_link.h"
+#include "client/kubernetes/resources/device_board.h"
 #include "log/logger.h"
 #include "tests/kubernetes/kubelet/kubelet.h"
 

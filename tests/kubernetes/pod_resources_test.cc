@@ -1,4 +1,4 @@
-#include "client/kubernetes/pod_resources.h"
+#include "client/kubernetes/node/pod_resources.h"
 
 #include "tests/kubernetes/link_test.h"
 

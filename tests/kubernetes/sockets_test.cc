@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "client/kubernetes/file_identity.h"
+#include "client/kubernetes/kubelet/file_identity.h"
 #include "tests/kubernetes/link_test.h"
 
 namespace rnicd::test {

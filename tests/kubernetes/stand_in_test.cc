@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "client/cpp/channel.h"
-#include "client/cpp/unix_channel.h"
+#include "client/cpp/channel/channel.h"
+#include "client/cpp/channel/unix_channel.h"
 #include "kubelet/v1beta1/device_plugin.grpc.pb.h"
 #include "tests/kubernetes/link_test.h"
 

@@ -1,5 +1,5 @@
 // Over the daemon's pipe, by librnicd.
-#include "client/cpp/fd_socket.h"
+#include "client/cpp/channel/fd_socket.h"
 #include "tests/support/fd_exchange.h"
 #include "wire/error_detail.h"
 

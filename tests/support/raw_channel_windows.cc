@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "client/cpp/daemon_address.h"
+#include "client/cpp/channel/daemon_address.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "tests/support/raw_channel.h"

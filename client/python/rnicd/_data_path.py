@@ -9,8 +9,7 @@ import os
 from typing import Any, Generator, List, NamedTuple, Optional, Sequence
 
 from . import _failures, _messages, _records, _ring_path, errors
-from ._effects import Call, Steps, Submit
-from ._encoded import Encoded
+from ._effects import Call, Encoded, Steps, Submit
 from ._proto import memory_service_pb2 as memory_messages
 from ._proto import queue_service_pb2 as messages
 from ._ring import Reply

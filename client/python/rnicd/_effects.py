@@ -6,7 +6,7 @@ thrown into it.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Generator, NamedTuple, Optional, TypeVar, Union
+from typing import Any, Callable, Generator, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 Result = TypeVar("Result")
 
@@ -56,6 +56,24 @@ class Submit(NamedTuple):
     """Tokens that the answer has: one for each request of a chain."""
     seconds: Optional[float] = None
     """Timeout; None means that of the session."""
+
+
+class Encoded(NamedTuple):
+    """A request in numbers, apart from how it travels: `_messages.py` and `_records.py` make bytes of it."""
+
+    operation: int
+    flags: int
+    sges: Sequence[Tuple[int, int, int]] = ()
+    """Address, length and token of each."""
+    inline: Optional[bytes] = None
+    pages: Sequence[int] = ()
+    target: int = 0
+    """Id of the region or window."""
+    window: int = 0
+    address: int = 0
+    length: int = 0
+    token: int = 0
+    fbo: int = 0
 
 
 Effect = Union[Call, Exchange, Work, Submit]

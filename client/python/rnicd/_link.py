@@ -34,6 +34,9 @@ class Link:
     must not call by itself.
     """
 
+    events: _events.Router
+    ring: Any
+    """The session's ring, of the client's own kind; None until a request opens it."""
     WANTS_PIPES: ClassVar[bool] = False
     """Whether shared memory is waited for by an event loop, which needs a descriptor."""
 
@@ -124,3 +127,34 @@ class Link:
         answer = yield Call("Session", "CloseSession", session_messages.CloseSessionRequest())
         self.end(errors.SessionLost("closed"))
         return answer
+
+
+class SessionBase:
+    """What a session says of itself, whether sync or async."""
+
+    _link: Link
+
+    @property
+    def id(self) -> int:
+        """Id of the session, as operators see it."""
+        return self._link.session_id
+
+    @property
+    def tenant(self) -> str:
+        """Name of the tenant whose limits the session shares."""
+        return self._link.tenant
+
+    @property
+    def adapter(self) -> str:
+        """Name of the session's card."""
+        return self._link.adapter_name
+
+    @property
+    def data_path(self) -> str:
+        """How requests travel now: "rings", "calls", or "automatic" until the first request decides."""
+        return "rings" if self._link.ring is not None and self._link.data_path != "calls" else self._link.data_path
+
+    @property
+    def lost(self) -> Optional[errors.SessionLost]:
+        """Why the session has ended; None while it is open."""
+        return self._link.ended

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List
 
-from ._encoded import Encoded
+from ._effects import Encoded
 from ._proto import work_request_pb2 as messages
 
 _Request = messages.WorkRequest

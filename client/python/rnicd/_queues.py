@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import collections
 import itertools
-from typing import Any, Deque, Dict, List, Optional, Sequence, Tuple, Type, TypeVar
+import weakref
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple, Type, TypeVar
 
 from . import _amounts, _data_path, _failures, _mapped_queue, errors
 from ._effects import Call, Steps
@@ -13,7 +14,8 @@ from ._handle import Handle
 from ._link import Link
 from ._proto import queue_service_pb2 as messages
 from .completion import Completion
-from .work import Request
+from .remote import RemoteRegion
+from .work import Local, Payload, Read, Receive, Request, Send, Write, part_of
 
 _NOTIFY = {
     "errors": messages.CQ_NOTIFY_TYPE_ERRORS,
@@ -90,6 +92,9 @@ class QueueBase(Handle):
     _claims: Dict[int, Tuple[PendingBase, int]]
     _unclaimed: Deque[Completion]
     _mapped: Optional[_mapped_queue.MappedQueue]
+    _notified: Any
+    """An Event of the client's own kind."""
+    _overrun: bool
     depth: int
     """Completions that fit; one more, and the queue and its queue pairs fail (CQ_OVERRUN)."""
 
@@ -110,6 +115,10 @@ class QueueBase(Handle):
             else:
                 claim[0]._take(self, claim[1], one)
 
+    def _notify(self, status: int) -> None:
+        self._overrun = self._overrun or status != 0
+        self._notified.set()
+
     def _take_unclaimed(self, most: int) -> List[Completion]:
         return [self._unclaimed.popleft() for _ in range(min(_amounts.integer(most, "most"), len(self._unclaimed)))]
 
@@ -122,6 +131,36 @@ class QueueBase(Handle):
         request = message(messages.ResizeCqRequest, cq_id=self.id, cq_depth=depth)
         yield Call("Queue", "ResizeCq", request)
         self.depth = request.cq_depth
+
+
+class BatchBase:
+    """Requests that are posted together, in one call, when the `with` block of `QueuePair.batch` ends.
+
+    After the block `pending` is their Pending and `wait` waits for it. A block that raises posts nothing.
+    """
+
+    def __init__(self) -> None:
+        self._requests: List[Request] = []
+
+    def add(self, request: Request) -> None:
+        """Adds any request."""
+        self._requests.append(request)
+
+    def write(self, payload: Payload, remote: RemoteRegion, offset: int = 0) -> None:
+        """Adds a write to byte `offset` of `remote`."""
+        self.add(Write(payload, part_of(remote, offset)))
+
+    def read(self, local: Local, remote: RemoteRegion, offset: int = 0) -> None:
+        """Adds a read from byte `offset` of `remote`."""
+        self.add(Read(local, part_of(remote, offset)))
+
+    def send(self, payload: Payload) -> None:
+        """Adds a send."""
+        self.add(Send(payload))
+
+    def receive(self, local: Local) -> None:
+        """Adds a receive."""
+        self.add(Receive(local))
 
 
 class PairBase(Handle):
@@ -138,6 +177,8 @@ class PairBase(Handle):
     """Largest payload given as `bytes`."""
     _receive_queue: QueueBase
     _initiator_queue: QueueBase
+    _gone: Any
+    """An Event of the client's own kind, set when the peer has disconnected or died."""
 
     @classmethod
     def _close_call(cls, ident: int) -> Call:
@@ -247,3 +288,27 @@ def pair_limits(depth: int, sges: int, inline_bytes: int, context: int) -> Dict[
         "inline_data_size": _amounts.integer(inline_bytes, "inline_bytes", 0, 1 << 32),
         "qp_context": context,
     }
+
+
+def watch_queue(queue: QueueBase) -> None:
+    """Routes the queue's notifications to it for as long as it lives."""
+    weak = weakref.ref(queue)
+
+    def notify(status: int) -> None:
+        alive = weak()
+        if alive is not None:
+            alive._notify(status)
+
+    queue._link.events.watch("cq", queue.id, notify)
+
+
+def watch_pair(pair: PairBase, on_disconnected: Optional[Callable[[], None]]) -> None:
+    """Routes the peer's disconnection to the pair for as long as it lives."""
+    gone = pair._gone
+
+    def notify(_: int) -> None:
+        gone.set()
+        if on_disconnected is not None:
+            on_disconnected()
+
+    pair._link.events.watch("qp", pair.id, notify)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Optional, Sequence
 
-from ._effects import Submit
-from ._encoded import Encoded
+from ._effects import Encoded, Submit
 
 POST, REGISTER, GET_REMOTE_TOKEN, ARM = 1, 2, 4, 5
 """Opcodes."""

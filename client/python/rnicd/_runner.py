@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import threading
 import weakref
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from . import _events, _fd_socket, _fork, errors
 from ._channel import Channel
 from ._effects import Effect, Exchange, Result, Steps, Submit, Work
+from ._handle import Handle
 from ._link import Link
 from ._ring import Reply
 from ._ring_path import CANNOT_OPEN, SyncRing, open_ring
@@ -134,3 +135,31 @@ class SyncLink(Link):
 
 def _ignore(_: errors.SessionLost) -> None:
     """For the end of a session that nothing refers to any more."""
+
+
+Self = TypeVar("Self", bound="SyncHandle")
+
+
+class SyncHandle(Handle):
+    """A handle whose operations wait."""
+
+    if TYPE_CHECKING:
+        _link: SyncLink
+
+    def _run(self, steps: Steps[Result]) -> Result:
+        return self._link.run(steps)
+
+    def close(self) -> None:
+        """Ends the object now; a second time, and after the session's end, it does nothing. Errors: InUse."""
+        if self._link.usable():
+            try:
+                self._link.run(self._close_steps())
+            except errors.SessionLost:
+                pass  # Meanwhile.
+        self._let_go()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

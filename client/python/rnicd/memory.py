@@ -7,7 +7,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 from . import _amounts, _memory, _pages, _provision, errors
 
 from ._memory import MemoryBase, RegionBase
-from ._sync import SyncHandle
+from ._runner import SyncHandle
 from .remote import RemoteRegion
 
 

@@ -12,7 +12,7 @@ from ._call_queue import CallSource
 from ._mapped_source import MappedSource
 from ._memory import RegionBase, RegionPart
 from ._pages import FastRegionBase, LogicalMappingBase, WindowBase
-from ._sync import SyncHandle
+from ._runner import SyncHandle
 from ._turns import Turns
 from .completion import Completion
 from .remote import RemoteRegion
@@ -41,7 +41,7 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
     def __init__(self) -> None:
         self._source: Union[CallSource, MappedSource]
         self._turns = Turns()
-        self._notified = threading.Event()
+        self._notified: threading.Event = threading.Event()
         self._overrun = False
 
     def poll(self, most: int = _data_path.RESULTS_MAX, timeout: float = 0.0) -> List[Completion]:
@@ -81,10 +81,6 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
         self._link.events.forget("cq", self._ident)
         super().close()
 
-    def _notify(self, status: int) -> None:
-        self._overrun = self._overrun or status != 0
-        self._notified.set()
-
     def _wait_until(self, met: Callable[[], bool], timeout: Optional[float]) -> None:
         """Collects completions until `met`."""
         _fork.check_same_process(self._link.generation)
@@ -108,36 +104,13 @@ class CompletionQueue(SyncHandle, _queues.QueueBase):
         self._source = CallSource(proxy) if made.mapped is None else MappedSource(proxy, made.mapped)
 
 
-class Batch:
-    """Requests that are posted together, in one call, when the `with` block of `QueuePair.batch` ends.
-
-    After the block `pending` is their Pending and `wait` waits for it. A block that raises posts nothing.
-    """
+class Batch(_queues.BatchBase):
+    __doc__ = _queues.BatchBase.__doc__
 
     def __init__(self, pair: QueuePair) -> None:
+        super().__init__()
         self._pair = pair
-        self._requests: List[Request] = []
         self.pending: Optional[Pending] = None
-
-    def add(self, request: Request) -> None:
-        """Adds any request."""
-        self._requests.append(request)
-
-    def write(self, payload: Payload, remote: RemoteRegion, offset: int = 0) -> None:
-        """Adds a write to byte `offset` of `remote`."""
-        self.add(Write(payload, part_of(remote, offset)))
-
-    def read(self, local: Local, remote: RemoteRegion, offset: int = 0) -> None:
-        """Adds a read from byte `offset` of `remote`."""
-        self.add(Read(local, part_of(remote, offset)))
-
-    def send(self, payload: Payload) -> None:
-        """Adds a send."""
-        self.add(Send(payload))
-
-    def receive(self, local: Local) -> None:
-        """Adds a receive."""
-        self.add(Receive(local))
 
     def wait(self, timeout: Optional[float] = None) -> List[Completion]:
         """`Pending.wait`; an empty batch has no completions."""
@@ -156,7 +129,7 @@ class QueuePair(SyncHandle, _queues.PairBase):
 
     def __init__(self) -> None:
         self._own_queue: Optional[CompletionQueue] = None
-        self._peer_gone = threading.Event()
+        self._gone: threading.Event = threading.Event()
 
     @property
     def completion_queue(self) -> _queues.QueueBase:
@@ -166,7 +139,7 @@ class QueuePair(SyncHandle, _queues.PairBase):
     @property
     def peer_gone(self) -> bool:
         """Whether the peer has disconnected or died. Requests are not flushed by that; those that need it fail."""
-        return self._peer_gone.is_set()
+        return self._gone.is_set()
 
     def state(self) -> str:
         """ "init" before `connect`, "ready", or "error"."""
@@ -257,27 +230,3 @@ class QueuePair(SyncHandle, _queues.PairBase):
         super().close()
         if self._own_queue is not None:
             self._own_queue.close()
-
-
-def watch_queue(queue: CompletionQueue) -> None:
-    """Routes the queue's notifications to it for as long as it lives."""
-    weak = weakref.ref(queue)
-
-    def notify(status: int) -> None:
-        alive = weak()
-        if alive is not None:
-            alive._notify(status)
-
-    queue._link.events.watch("cq", queue.id, notify)
-
-
-def watch_pair(pair: QueuePair, on_disconnected: Optional[Callable[[], None]]) -> None:
-    """Routes the peer's disconnection to the pair for as long as it lives."""
-    gone = pair._peer_gone
-
-    def notify(_: int) -> None:
-        gone.set()
-        if on_disconnected is not None:
-            on_disconnected()
-
-    pair._link.events.watch("qp", pair.id, notify)

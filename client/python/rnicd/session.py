@@ -6,18 +6,21 @@ from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Uni
 
 from . import _amounts, _failures, _info, _memory, _pages, _provision, _queues, errors
 from ._amounts import Size
+from ._link import SessionBase
 from ._memory import MemoryPart
 from ._runner import SyncLink
 from .memory import FastRegion, LogicalMapping, Memory, MemoryWindow, Region
-from .queues import CompletionQueue, QueuePair, watch_pair, watch_queue
+from .queues import CompletionQueue, QueuePair
 
 
-class Session:
+class Session(SessionBase):
     """This process's session with the daemon: `with rnicd.connect() as session`.
 
     Everything made from it ends with it, in any order. Memory stays readable and writable afterwards, but is not
     registered any more. Threads: safe. A forked child cannot use it: it opens one of its own, or only touches memory.
     """
+
+    _link: SyncLink
 
     def __init__(
         self,
@@ -43,31 +46,6 @@ class Session:
         """
         self._link = SyncLink(socket_dir, timeout, data_path, _amounts.seconds(spin, "spin"))
         self._link.start(label, grant, adapter)
-
-    @property
-    def id(self) -> int:
-        """Id of the session, as operators see it."""
-        return self._link.session_id
-
-    @property
-    def tenant(self) -> str:
-        """Name of the tenant whose limits the session shares."""
-        return self._link.tenant
-
-    @property
-    def adapter(self) -> str:
-        """Name of the session's card."""
-        return self._link.adapter_name
-
-    @property
-    def data_path(self) -> str:
-        """How requests travel now: "rings", "calls", or "automatic" until the first request decides."""
-        return "rings" if self._link.ring is not None and self._link.data_path != "calls" else self._link.data_path
-
-    @property
-    def lost(self) -> Optional[errors.SessionLost]:
-        """Why the session has ended; None while it is open."""
-        return self._link.ended
 
     def on_lost(self, callback: Callable[[errors.SessionLost], None]) -> None:
         """Calls `callback` once when the session ends without `close`. It runs on the event thread: do not block."""
@@ -174,7 +152,7 @@ class Session:
     def completion_queue(self, depth: int = 256) -> CompletionQueue:
         """A queue for `depth` completions. `queue_pair` makes its own if it is not given one."""
         queue = self._link.run(_queues.completion_queue(self._link, CompletionQueue, depth))
-        watch_queue(queue)
+        _queues.watch_queue(queue)
         return queue
 
     def queue_pair(
@@ -199,7 +177,7 @@ class Session:
         steps = _queues.queue_pair(self._link, QueuePair, receive_queue or initiator, initiator, limits)
         pair = self._link.run(steps)
         pair._own_queue = initiator if completion_queue is None else None
-        watch_pair(pair, on_disconnected)
+        _queues.watch_pair(pair, on_disconnected)
         return pair
 
     def close(self) -> Optional[_info.Reclaimed]:

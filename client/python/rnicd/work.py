@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, ClassVar, List, Optional, Sequence, Tuple, Union
 
 from . import _amounts
-from ._encoded import Encoded
+from ._effects import Encoded
 from ._failures import invalid, wrong_type
 from ._memory import RegionBase, RegionPart
 from ._pages import FastRegionBase, LogicalMappingBase, WindowBase

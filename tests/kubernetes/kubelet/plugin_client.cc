@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "client/cpp/unix_channel.h"
+#include "client/cpp/channel/unix_channel.h"
 
 namespace rnicd::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/kubernetes/cluster.h"
+#include "client/kubernetes/node/cluster.h"
 #include "gmock/gmock.h"
 #include "tests/kubernetes/node/node_test.h"
 #include "tests/support/admin_client.h"

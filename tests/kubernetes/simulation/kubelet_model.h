@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/kubernetes/node_view.h"
+#include "client/kubernetes/grants/node_view.h"
 #include "tests/kubernetes/kubelet/device_book.h"
 #include "tests/simulation/dice.h"
 

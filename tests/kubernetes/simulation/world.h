@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "client/kubernetes/fake_daemon_test.h"
-#include "client/kubernetes/grant_keeper.h"
+#include "client/kubernetes/grants/fake_daemon_test.h"
+#include "client/kubernetes/grants/grant_keeper.h"
 #include "tests/kubernetes/simulation/kubelet_model.h"
 #include "tests/simulation/dice.h"
 #include "tests/support/temp_dir.h"

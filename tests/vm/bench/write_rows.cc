@@ -5,10 +5,10 @@
 #include "base/status.h"
 #include "client/cpp/client.h"
 #include "client/cpp/completion_queue.h"
-#include "client/cpp/connection.h"
 #include "client/cpp/memory.h"
 #include "client/cpp/memory_region.h"
 #include "client/cpp/queue_pair.h"
+#include "client/cpp/session/connection.h"
 #include "tests/vm/bench/direct_pair.h"
 #include "tests/vm/bench/rows.h"
 

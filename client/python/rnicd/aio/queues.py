@@ -35,7 +35,7 @@ class CompletionQueue(AsyncHandle, _queues.QueueBase):
 
     def __init__(self) -> None:
         self._source: Union[CallSource, MappedSource]
-        self._notified = asyncio.Event()
+        self._notified: asyncio.Event = asyncio.Event()
         self._overrun = False
 
     async def poll(self, most: int = _data_path.RESULTS_MAX, timeout: float = 0.0) -> List[Completion]:
@@ -72,10 +72,6 @@ class CompletionQueue(AsyncHandle, _queues.QueueBase):
         self._link.events.forget("cq", self._ident)
         await super().close()
 
-    def _notify(self, status: int) -> None:
-        self._overrun = self._overrun or status != 0
-        self._notified.set()
-
     async def _wait_until(self, met: Callable[[], bool], timeout: Optional[float]) -> None:
         if met():
             return
@@ -94,33 +90,13 @@ class CompletionQueue(AsyncHandle, _queues.QueueBase):
         self._source = CallSource(proxy) if made.mapped is None else MappedSource(proxy, made.mapped)
 
 
-class Batch:
+class Batch(_queues.BatchBase):
     """As `rnicd.Batch`, with `async with`."""
 
     def __init__(self, pair: QueuePair) -> None:
+        super().__init__()
         self._pair = pair
-        self._requests: List[Request] = []
         self.pending: Optional[Pending] = None
-
-    def add(self, request: Request) -> None:
-        """Adds any request."""
-        self._requests.append(request)
-
-    def write(self, payload: Payload, remote: RemoteRegion, offset: int = 0) -> None:
-        """Adds a write to byte `offset` of `remote`."""
-        self.add(Write(payload, part_of(remote, offset)))
-
-    def read(self, local: Local, remote: RemoteRegion, offset: int = 0) -> None:
-        """Adds a read from byte `offset` of `remote`."""
-        self.add(Read(local, part_of(remote, offset)))
-
-    def send(self, payload: Payload) -> None:
-        """Adds a send."""
-        self.add(Send(payload))
-
-    def receive(self, local: Local) -> None:
-        """Adds a receive."""
-        self.add(Receive(local))
 
     async def wait(self, timeout: Optional[float] = None) -> List[Completion]:
         """`Pending.wait`; an empty batch has no completions."""
@@ -139,7 +115,7 @@ class QueuePair(AsyncHandle, _queues.PairBase):
 
     def __init__(self) -> None:
         self._own_queue: Optional[CompletionQueue] = None
-        self._gone = asyncio.Event()
+        self._gone: asyncio.Event = asyncio.Event()
 
     @property
     def completion_queue(self) -> _queues.QueueBase:
@@ -237,27 +213,3 @@ class QueuePair(AsyncHandle, _queues.PairBase):
         pending = await self.post([request])
         await pending.wait(timeout)
         return pending.tokens.get(0, 0)
-
-
-def watch_queue(queue: CompletionQueue) -> None:
-    """Routes the queue's notifications to it for as long as it lives."""
-    weak = weakref.ref(queue)
-
-    def notify(status: int) -> None:
-        alive = weak()
-        if alive is not None:
-            alive._notify(status)
-
-    queue._link.events.watch("cq", queue.id, notify)
-
-
-def watch_pair(pair: QueuePair, on_disconnected: Optional[Callable[[], None]]) -> None:
-    """Routes the peer's disconnection to the pair for as long as it lives."""
-    gone = pair._gone
-
-    def notify(_: int) -> None:
-        gone.set()
-        if on_disconnected is not None:
-            on_disconnected()
-
-    pair._link.events.watch("qp", pair.id, notify)

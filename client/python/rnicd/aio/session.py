@@ -6,43 +6,21 @@ from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Uni
 
 from .. import _amounts, _info, _memory, _pages, _provision, _queues, errors
 from .._amounts import Size
+from .._link import SessionBase
 from .._memory import MemoryPart
 from ..session import _descriptor
 from ._runner import AsyncLink, Opening
 from .memory import FastRegion, LogicalMapping, Memory, MemoryWindow, Region
-from .queues import CompletionQueue, QueuePair, watch_pair, watch_queue
+from .queues import CompletionQueue, QueuePair
 
 
-class Session:
+class Session(SessionBase):
     """As `rnicd.Session`; made by `connect`."""
+
+    _link: AsyncLink
 
     def __init__(self, link: AsyncLink) -> None:
         self._link = link
-
-    @property
-    def id(self) -> int:
-        """Id of the session, as operators see it."""
-        return self._link.session_id
-
-    @property
-    def tenant(self) -> str:
-        """Name of the tenant whose limits the session shares."""
-        return self._link.tenant
-
-    @property
-    def adapter(self) -> str:
-        """Name of the session's card."""
-        return self._link.adapter_name
-
-    @property
-    def data_path(self) -> str:
-        """As `rnicd.Session.data_path`."""
-        return "rings" if self._link.ring is not None and self._link.data_path != "calls" else self._link.data_path
-
-    @property
-    def lost(self) -> Optional[errors.SessionLost]:
-        """Why the session has ended; None while it is open."""
-        return self._link.ended
 
     def on_lost(self, callback: Callable[[errors.SessionLost], None]) -> None:
         """Calls `callback` once when the session ends without `close`, in the event loop."""
@@ -173,7 +151,7 @@ class Session:
 
     async def _make_queue(self, depth: int) -> CompletionQueue:
         queue = await self._link.run(_queues.completion_queue(self._link, CompletionQueue, depth))
-        watch_queue(queue)
+        _queues.watch_queue(queue)
         return queue
 
     async def _make_pair(
@@ -188,7 +166,7 @@ class Session:
         steps = _queues.queue_pair(self._link, QueuePair, receive or initiator, initiator, limits)
         pair = await self._link.run(steps)
         pair._own_queue = initiator if given is None else None
-        watch_pair(pair, on_disconnected)
+        _queues.watch_pair(pair, on_disconnected)
         return pair
 
 

@@ -1,0 +1,219 @@
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "client/cpp/channel/fd_socket.h"
+#include "client/cpp/channel/unix_channel.h"
+#include "client/cpp/transport_failure.h"
+#include "rnicd/v1/fd_channel.pb.h"
+#include "wire/error_detail.h"
+
+namespace rnicd::inline client {
+namespace {
+
+constexpr size_t kPacketBytesMax = 4096;
+
+struct Reply {
+  v1::FdReply message;
+  std::vector<UniqueFd> descriptors;
+};
+
+absl::Status SocketFailure(std::string_view call, int error_number) {
+  const bool late = error_number == EAGAIN || error_number == EWOULDBLOCK || error_number == EINPROGRESS;
+  return TransportFailure(late ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kUnavailable,
+                          std::string(call) + " on the fd socket: " + std::strerror(error_number));
+}
+
+absl::Status BrokenReply(std::string_view what) {
+  return TransportFailure(absl::StatusCode::kInternal, "the reply on the fd socket " + std::string(what));
+}
+
+// Sets the timeout of the next blocking call on the socket to the time left until the deadline.
+void SetTimeouts(int socket_fd, Instant deadline) {
+  // A timeout of zero would mean to wait forever.
+  const auto left = std::max(std::chrono::duration_cast<std::chrono::microseconds>(deadline - Instant::clock::now()),
+                             std::chrono::microseconds(1));
+  const timeval timeout = {.tv_sec = left.count() / 1'000'000, .tv_usec = left.count() % 1'000'000};
+  setsockopt(socket_fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+  setsockopt(socket_fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+}
+
+// Repeats a system call that a signal interrupted, as long as the deadline allows.
+template <typename Call>
+ssize_t Uninterrupted(int socket_fd, Instant deadline, const Call& call) {
+  for (;;) {
+    SetTimeouts(socket_fd, deadline);
+    const ssize_t result = call();
+    if (result >= 0 || errno != EINTR) {
+      return result;
+    }
+  }
+}
+
+absl::StatusOr<UniqueFd> Connect(const std::string& socket_path, Instant deadline) {
+  RNICD_RETURN_IF_ERROR(CheckUnixAddress(socket_path));
+  UniqueFd socket_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket_fd.valid()) {
+    return SocketFailure("socket", errno);
+  }
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const auto connect_once = [&] {
+    return connect(socket_fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  };
+  if (Uninterrupted(socket_fd.get(), deadline, connect_once) != 0) {
+    return SocketFailure("connect", errno);
+  }
+  return socket_fd;
+}
+
+bool IsClosed(int error_number) { return error_number == EPIPE || error_number == ECONNRESET; }
+
+// `fd` is -1 for a packet without a descriptor.
+absl::Status SendPacket(int socket_fd, std::string packet, int fd, Instant deadline) {
+  iovec bytes = {.iov_base = packet.data(), .iov_len = packet.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
+  msghdr message = {};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  if (fd >= 0) {
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &fd, sizeof(int));
+  }
+  // A SEQPACKET socket sends a packet whole or not at all.
+  const auto send_once = [&] { return sendmsg(socket_fd, &message, MSG_NOSIGNAL); };
+  // A connection that the daemon has refused may be closed already; its reply says why.
+  return Uninterrupted(socket_fd, deadline, send_once) >= 0 || IsClosed(errno) ? absl::OkStatus()
+                                                                               : SocketFailure("sendmsg", errno);
+}
+
+// Takes ownership of every descriptor in the control data, so that a rejected reply leaks none.
+std::vector<UniqueFd> DescriptorsIn(msghdr& message) {
+  std::vector<UniqueFd> descriptors;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+      continue;
+    }
+    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t index = 0; index < count; ++index) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header) + index * sizeof(int), sizeof(int));
+      descriptors.emplace_back(fd);
+    }
+  }
+  return descriptors;
+}
+
+// A reply without fields is an empty packet, which reads like a hang-up; but the kernel adds the sender's credentials
+// to packets only.
+bool IsPacket(msghdr& message, ssize_t received) { return received > 0 || CMSG_FIRSTHDR(&message) != nullptr; }
+
+absl::StatusOr<Reply> ReceiveReply(int socket_fd, Instant deadline) {
+  const int on = 1;
+  setsockopt(socket_fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+  std::array<char, kPacketBytesMax> packet;
+  iovec bytes = {.iov_base = packet.data(), .iov_len = packet.size()};
+  // CMSG_LEN, not CMSG_SPACE, for the descriptor: the padding of the latter has room for a second one.
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + CMSG_LEN(sizeof(int))> control = {};
+  msghdr message = {};
+  const auto receive_once = [&] {
+    message = {.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control.data(), .msg_controllen = control.size()};
+    return recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
+  };
+  ssize_t received = Uninterrupted(socket_fd, deadline, receive_once);
+  if (received < 0 && IsClosed(errno)) {
+    // The daemon closed the connection without reading the request. This error is reported once, before its reply.
+    received = Uninterrupted(socket_fd, deadline, receive_once);
+  }
+  if (received < 0) {
+    return SocketFailure("recvmsg", errno);
+  }
+  Reply reply;
+  reply.descriptors = DescriptorsIn(message);
+  if ((message.msg_flags & MSG_CTRUNC) != 0) {
+    return BrokenReply("carries more than one descriptor, or this process has none free");
+  }
+  if ((message.msg_flags & MSG_TRUNC) != 0) {
+    return BrokenReply("is longer than 4096 bytes");
+  }
+  if (!IsPacket(message, received)) {
+    return TransportFailure(absl::StatusCode::kUnavailable, "the daemon hung up on the fd socket");
+  }
+  if (!reply.message.ParseFromArray(packet.data(), static_cast<int>(received))) {
+    return BrokenReply("is not an FdReply");
+  }
+  return reply;
+}
+
+// Until the daemon closes the connection it may have a descriptor of the file, and would charge for released memory.
+void AwaitEnd(int socket_fd, Instant deadline) {
+  char byte = 0;
+  Uninterrupted(socket_fd, deadline, [&] { return recv(socket_fd, &byte, sizeof(byte), 0); });
+}
+
+absl::StatusOr<Reply> ExchangeOnce(const std::string& socket_path, const std::string& fd_ticket, int fd,
+                                   Instant deadline) {
+  RNICD_ASSIGN_OR_RETURN(const UniqueFd socket_fd, Connect(socket_path, deadline));
+  v1::FdRequest request;
+  request.set_fd_ticket(fd_ticket);
+  request.set_fd_count(fd >= 0 ? 1 : 0);
+  RNICD_RETURN_IF_ERROR(SendPacket(socket_fd.get(), request.SerializeAsString(), fd, deadline));
+  RNICD_ASSIGN_OR_RETURN(Reply reply, ReceiveReply(socket_fd.get(), deadline));
+  AwaitEnd(socket_fd.get(), deadline);
+  if (reply.message.has_error()) {
+    return wire::StatusFromDetail(reply.message.error(), absl::StatusCode::kUnknown);
+  }
+  return reply;
+}
+
+// Again and again while the daemon asks to wait, as long as the deadline allows.
+absl::StatusOr<Reply> Exchange(const std::string& socket_path, const std::string& fd_ticket, int fd,
+                               std::chrono::milliseconds limit) {
+  const Instant deadline = Instant::clock::now() + limit;
+  for (;;) {
+    absl::StatusOr<Reply> reply = ExchangeOnce(socket_path, fd_ticket, fd, deadline);
+    const std::chrono::milliseconds wait(ErrorInfoOf(reply.status()).retry_after_ms);
+    if (wait.count() == 0 || Instant::clock::now() + wait >= deadline) {
+      return reply;
+    }
+    std::this_thread::sleep_for(wait);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> FetchDescriptor(const std::string& socket_path, const std::string& fd_ticket,
+                                         std::chrono::milliseconds deadline) {
+  RNICD_ASSIGN_OR_RETURN(Reply reply, Exchange(socket_path, fd_ticket, -1, deadline));
+  if (reply.descriptors.size() != 1) {
+    return BrokenReply("carries no descriptor");
+  }
+  return std::move(reply.descriptors.front());
+}
+
+absl::Status SendDescriptor(const std::string& socket_path, const std::string& fd_ticket, int fd,
+                            std::chrono::milliseconds deadline) {
+  if (fd < 0) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "fd");
+  }
+  RNICD_ASSIGN_OR_RETURN(const Reply reply, Exchange(socket_path, fd_ticket, fd, deadline));
+  return reply.descriptors.empty() ? absl::OkStatus() : BrokenReply("carries a descriptor nobody asked for");
+}
+
+}  // namespace rnicd::inline client

@@ -1,0 +1,287 @@
+#include "client/cpp/completion_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/status.h"
+#include "client/cpp/client.h"
+#include "client/cpp/objects/close_now.h"
+#include "client/cpp/objects/mapped_queue.h"
+#include "client/cpp/rings/shared_mapping.h"
+#include "client/cpp/session/connection.h"
+#include "client/cpp/transport_failure.h"
+#include "wire/queue.h"
+
+namespace rnicd::inline client {
+namespace {
+
+// Effectively no deadline, without overflowing any clock.
+constexpr std::chrono::hours kWaitMax{24 * 365};
+
+Instant DeadlineAfter(std::chrono::milliseconds wait_max) {
+  return Instant::clock::now() + std::min<std::chrono::milliseconds>(wait_max, kWaitMax);
+}
+
+// Milliseconds until the deadline, as much as the daemon waits in one call.
+std::chrono::milliseconds WaitOfOneCall(Instant deadline) {
+  constexpr std::chrono::milliseconds kOneCallMax{60'000};
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Instant::clock::now());
+  return std::clamp(left, std::chrono::milliseconds(0), kOneCallMax);
+}
+
+// Pending is fine: the daemon closes the queue when its last queue pair is destroyed, and nothing waits for that event.
+v1::CloseCqRequest CloseRequest(CompletionQueueId id) {
+  v1::CloseCqRequest request;
+  request.set_cq_id(id.value);
+  request.set_allow_pending(true);
+  return request;
+}
+
+// The pending notification, which no thread has waited for yet. Separate from the queue, because the event stream keeps
+// it alive.
+class Notification {
+ public:
+  // ok for a notification; a failure is final.
+  void Set(const absl::Status& outcome) {
+    MutexLock lock(mutex_);
+    if (outcome.ok()) {
+      came_ = true;
+    } else {
+      failure_.Update(outcome);
+    }
+    changed_.NotifyAll();
+  }
+
+  absl::StatusOr<bool> Take(Instant deadline) {
+    MutexLock lock(mutex_);
+    while (!came_ && failure_.ok() && changed_.WaitUntil(mutex_, deadline)) {
+    }
+    if (came_) {
+      came_ = false;
+      return true;
+    }
+    RNICD_RETURN_IF_ERROR(failure_);
+    return false;
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool came_ RNICD_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ RNICD_GUARDED_BY(mutex_);
+};
+
+v1::CreateCqRequest CreateRequest(AdapterId adapter, uint32_t depth) {
+  v1::CreateCqRequest request;
+  request.set_adapter_id(adapter.value);
+  request.set_cq_depth(depth);
+  return request;
+}
+
+// A mapped queue cannot be resized above what it was created for. Room to grow costs memory in the daemon, little where
+// the queue is small.
+uint32_t MappedDepthMax(uint32_t depth) {
+  constexpr uint64_t kAtLeast = 256;
+  constexpr uint64_t kAtMost = 1U << 20;
+  return static_cast<uint32_t>(std::max<uint64_t>(depth, std::clamp(uint64_t{depth} * 4, kAtLeast, kAtMost)));
+}
+
+// True for failures that a queue without mapping does not have.
+bool IsFailureOfMapping(const absl::Status& status) {
+  return FailedWith(status, ErrorReason::QUOTA_HEAP_BYTES) || FailedWith(status, ErrorReason::RINGS_UNAVAILABLE) ||
+         FailedWith(status, ErrorReason::TICKET_UNKNOWN) || IsTransportFailure(status);
+}
+
+}  // namespace
+
+// Id of the queue in the daemon.
+struct CompletionQueue::Open {
+  ~Open() {
+    connection->queue_events().Remove(id);
+    if (!closed && id != CompletionQueueId{}) {
+      connection->Release(&v1::QueueService::Stub::CloseCq, CloseRequest(id));
+    }
+  }
+
+  // Creates the queue in the daemon.
+  absl::Status CreateAsWanted(const v1::CreateCqRequest& request);
+  absl::Status CreateMapped(v1::CreateCqRequest request);
+  absl::Status Create(const v1::CreateCqRequest& request, v1::CreateCqResponse* response);
+  absl::Status Map(const v1::MappedCq& queue);
+  // Receives the queue's events from now on.
+  void Watch();
+
+  std::shared_ptr<Connection> connection;
+  CompletionQueueId id;
+  bool closed = false;
+  const std::shared_ptr<Notification> notification = std::make_shared<Notification>();
+  // Null for a queue that is polled by calls.
+  std::shared_ptr<MappedQueue> mapped;
+};
+
+absl::Status CompletionQueue::Open::Create(const v1::CreateCqRequest& request, v1::CreateCqResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(*response, connection->Call(&v1::QueueService::Stub::CreateCq, request));
+  id = CompletionQueueId{response->cq_id()};
+  return absl::OkStatus();
+}
+
+absl::Status CompletionQueue::Open::CreateMapped(v1::CreateCqRequest request) {
+  request.set_mapped(true);
+  request.set_mapped_depth_max(MappedDepthMax(request.cq_depth()));
+  v1::CreateCqResponse created;
+  absl::Status status = Create(request, &created);
+  if (FailedWith(status, ErrorReason::QUOTA_HEAP_BYTES)) {
+    request.set_mapped_depth_max(request.cq_depth());
+    status = Create(request, &created);
+  } else if (const ErrorInfo info = ErrorInfoOf(status);
+             info.reason == ErrorReason::ABOVE_ADAPTER_LIMIT && info.limit >= request.cq_depth()) {
+    request.set_mapped_depth_max(static_cast<uint32_t>(info.limit));
+    status = Create(request, &created);
+  }
+  RNICD_RETURN_IF_ERROR(status);
+  if (!created.has_mapped()) {  // A daemon that does not know the field. The queue works by calls.
+    return connection->options().data_path == DataPath::kRings ? MakeError(ErrorReason::RINGS_UNAVAILABLE)
+                                                               : absl::OkStatus();
+  }
+  status = Map(created.mapped());
+  if (!status.ok()) {
+    connection->Release(&v1::QueueService::Stub::CloseCq, CloseRequest(std::exchange(id, CompletionQueueId{})));
+  }
+  return status;
+}
+
+absl::Status CompletionQueue::Open::Map(const v1::MappedCq& queue) {
+  const ClientOptions& options = connection->options();
+  RNICD_ASSIGN_OR_RETURN(SharedMapping mapping,
+                         SharedMapping::Fetch(connection->fd_socket_path(), queue.memory_ticket(), queue.file_bytes(),
+                                              options.call_deadline));
+  const auto daemon_cpu = [rings = connection->shared_rings()] { return rings->daemon_cpu(); };
+  RNICD_ASSIGN_OR_RETURN(
+      mapped, MappedQueue::Open(std::move(mapping), {.spin_max = options.spin_max, .daemon_cpu = daemon_cpu}));
+  return absl::OkStatus();
+}
+
+// Without a mapping where the session cannot have one, unless its program insists.
+absl::Status CompletionQueue::Open::CreateAsWanted(const v1::CreateCqRequest& request) {
+  v1::CreateCqResponse ignored;
+  const DataPath data_path = connection->options().data_path;
+  if (data_path == DataPath::kCalls) {
+    return Create(request, &ignored);
+  }
+  const absl::Status created = CreateMapped(request);
+  return data_path == DataPath::kAutomatic && IsFailureOfMapping(created) ? Create(request, &ignored) : created;
+}
+
+void CompletionQueue::Open::Watch() {
+  connection->queue_events().Watch(id, [notification = notification, mapped = mapped](const absl::Status& outcome) {
+    if (mapped == nullptr) {
+      notification->Set(outcome);
+    } else if (!outcome.ok()) {
+      mapped->End(outcome);
+    }
+  });
+}
+
+absl::StatusOr<CompletionQueue> CompletionQueue::Create(const Client& client, uint32_t depth) {
+  const std::shared_ptr<Connection>& connection = client.connection();
+  if (connection == nullptr) {
+    return MakeError(ErrorReason::SESSION_REQUIRED);
+  }
+  RNICD_ASSIGN_OR_RETURN(const AdapterId adapter, connection->Adapter());
+  const auto open = std::make_shared<Open>();
+  open->connection = connection;
+  RNICD_RETURN_IF_ERROR(open->CreateAsWanted(CreateRequest(adapter, depth)));
+  open->Watch();
+  return CompletionQueue(open);
+}
+
+CompletionQueueId CompletionQueue::id() const { return open_ == nullptr ? CompletionQueueId{} : open_->id; }
+
+absl::StatusOr<std::vector<Completion>> CompletionQueue::Poll(uint32_t max) {
+  if (open_ != nullptr && open_->mapped != nullptr) {
+    return open_->mapped->Poll(max);
+  }
+  return Poll(max, std::chrono::milliseconds(0));
+}
+
+absl::StatusOr<std::vector<Completion>> CompletionQueue::Poll(uint32_t max, std::chrono::milliseconds wait) {
+  if (open_ == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND);
+  }
+  v1::GetCqResultsExRequest request;
+  request.set_cq_id(open_->id.value);
+  request.set_max_results(max);
+  request.set_wait_ms(static_cast<uint32_t>(wait.count()));
+  RNICD_ASSIGN_OR_RETURN(const v1::GetCqResultsExResponse response,
+                         open_->connection->Call(&v1::QueueService::Stub::GetCqResultsEx, request, wait));
+  std::vector<Completion> completions;
+  completions.reserve(static_cast<size_t>(response.results_size()));
+  for (const v1::CqResultEx& result : response.results()) {
+    completions.push_back(wire::FromWire(result));
+  }
+  return completions;
+}
+
+absl::StatusOr<std::vector<Completion>> CompletionQueue::PollFor(uint32_t max, std::chrono::milliseconds wait_max) {
+  const Instant deadline = DeadlineAfter(wait_max);
+  if (open_ != nullptr && open_->mapped != nullptr) {
+    return open_->mapped->PollUntil(max, deadline);
+  }
+  for (;;) {
+    absl::StatusOr<std::vector<Completion>> completions = Poll(max, WaitOfOneCall(deadline));
+    if (FailedWith(completions.status(), ErrorReason::QUOTA_PENDING_REQUESTS)) {
+      completions = Poll(max);
+    }
+    if (!completions.ok() || !completions->empty() || Instant::clock::now() >= deadline) {
+      return completions;
+    }
+    // A completion that arrives between the poll and the arming is newer than the last notification, so it notifies at
+    // once.
+    RNICD_RETURN_IF_ERROR(Arm(CqNotifyType::kAny));
+    RNICD_ASSIGN_OR_RETURN(const bool notified, open_->notification->Take(deadline));
+    if (!notified) {
+      return Poll(max);
+    }
+  }
+}
+
+absl::Status CompletionQueue::Arm(CqNotifyType type) {
+  if (open_ == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND);
+  }
+  if (const auto armed = open_->connection->rings().Arm(open_->id, type); armed.has_value()) {
+    return *armed;
+  }
+  v1::ArmCqRequest request;
+  request.set_cq_id(open_->id.value);
+  request.set_type(wire::ToWire(type));
+  return open_->connection->Call(&v1::QueueService::Stub::ArmCq, request).status();
+}
+
+absl::StatusOr<bool> CompletionQueue::WaitForNotification(std::chrono::milliseconds wait_max) {
+  if (open_ == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND);
+  }
+  const Instant deadline = DeadlineAfter(wait_max);
+  return open_->mapped != nullptr ? open_->mapped->WaitForNotification(deadline) : open_->notification->Take(deadline);
+}
+
+absl::Status CompletionQueue::Resize(uint32_t depth) {
+  if (open_ == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND);
+  }
+  v1::ResizeCqRequest request;
+  request.set_cq_id(open_->id.value);
+  request.set_cq_depth(depth);
+  return open_->connection->Call(&v1::QueueService::Stub::ResizeCq, request).status();
+}
+
+absl::Status CompletionQueue::Close() { return CloseNow(open_, &v1::QueueService::Stub::CloseCq, CloseRequest); }
+
+std::shared_ptr<Connection> CompletionQueue::connection() const {
+  return open_ == nullptr ? nullptr : open_->connection;
+}
+
+}  // namespace rnicd::inline client

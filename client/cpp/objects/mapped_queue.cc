@@ -1,0 +1,155 @@
+#include "client/cpp/objects/mapped_queue.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/status.h"
+#include "client/cpp/session/queue_events.h"
+#include "client/cpp/transport_failure.h"
+
+namespace rnicd::inline client {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// As in one response of the daemon.
+constexpr uint32_t kOnePollMax = 16384;
+// Longest wait for the event that says why the session has ended.
+constexpr std::chrono::seconds kCauseMax{1};
+
+nanoseconds SleepUntil(Instant deadline) {
+  return std::clamp<nanoseconds>(deadline - Instant::clock::now(), nanoseconds(0), kSleepMax);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<MappedQueue>> MappedQueue::Open(SharedMapping mapping, Options options) {
+  RNICD_ASSIGN_OR_RETURN(const ring::QueueReader reader, ring::QueueReader::Open(mapping.bytes()));
+  return std::shared_ptr<MappedQueue>(new MappedQueue(std::move(mapping), reader, std::move(options)));
+}
+
+MappedQueue::MappedQueue(SharedMapping mapping, const ring::QueueReader& reader, Options options)
+    : mapping_(std::move(mapping)), options_(std::move(options)), spin_(options_.spin_max), reader_(reader) {}
+
+absl::StatusOr<std::vector<Completion>> MappedQueue::Poll(uint32_t max) {
+  RNICD_RETURN_IF_ERROR(CheckProcess());
+  MutexLock lock(mutex_);
+  return PollLocked(max, Instant::clock::now());
+}
+
+absl::StatusOr<std::vector<Completion>> MappedQueue::PollUntil(uint32_t max, Instant deadline) {
+  RNICD_RETURN_IF_ERROR(CheckProcess());
+  MutexLock lock(mutex_);
+  for (;;) {
+    absl::StatusOr<std::vector<Completion>> completions = PollLocked(max, deadline);
+    if (!completions.ok() || !completions->empty() || max == 0 || Instant::clock::now() >= deadline) {
+      return completions;
+    }
+    AwaitCompletion(deadline);
+  }
+}
+
+absl::StatusOr<std::vector<Completion>> MappedQueue::PollLocked(uint32_t max, Instant deadline) {
+  if (reader_.status() != 0) {
+    return Failure(deadline);
+  }
+  std::vector<Completion> completions;
+  Completion completion;
+  while (completions.size() < std::min(max, kOnePollMax) && reader_.Poll(&completion)) {
+    completions.push_back(completion);
+  }
+  if (completions.empty()) {
+    RNICD_RETURN_IF_ERROR(ended_);
+  }
+  return completions;
+}
+
+// Several threads may sleep on the same counter; the daemon wakes all of them.
+void MappedQueue::AwaitCompletion(Instant deadline) {
+  const uint32_t position = reader_.position();
+  const Instant begin = Instant::clock::now();
+  mutex_.Unlock();
+  const bool changed = spin_.Until(options_.daemon_cpu(), begin, [&] { return reader_.Changed(position); });
+  mutex_.Lock();
+  // Another thread may have polled since.
+  if (changed || reader_.position() != position) {
+    return;
+  }
+  ++sleepers_;
+  if (const std::optional<uint32_t> wakes = reader_.PrepareToSleep(); wakes.has_value()) {
+    mutex_.Unlock();
+    reader_.Sleep(*wakes, SleepUntil(deadline));
+    spin_.Record(Instant::clock::now() - begin);
+    mutex_.Lock();
+  }
+  if (--sleepers_ == 0) {
+    reader_.StopWaiting();
+  }
+}
+
+absl::StatusOr<bool> MappedQueue::WaitForNotification(Instant deadline) {
+  RNICD_RETURN_IF_ERROR(CheckProcess());
+  MutexLock lock(mutex_);
+  for (;;) {
+    const uint32_t seen = notified_;
+    const uint32_t now = reader_.notifications();
+    // Read afterwards, and reported first: an overrun sets the status before it notifies, and is what the thread wants
+    // to know.
+    if (reader_.status() != 0) {
+      return Failure(deadline);
+    }
+    if (now != seen) {
+      notified_ = now;
+      return true;
+    }
+    RNICD_RETURN_IF_ERROR(ended_);
+    if (Instant::clock::now() >= deadline) {
+      return false;
+    }
+    if (watched_) {
+      watch_over_.WaitUntil(mutex_, std::min(deadline, Instant::clock::now() + kSleepMax));
+      continue;
+    }
+    watched_ = true;
+    mutex_.Unlock();
+    reader_.WaitForNotification(seen, SleepUntil(deadline));
+    mutex_.Lock();
+    watched_ = false;
+    watch_over_.NotifyAll();
+  }
+}
+
+absl::Status MappedQueue::CheckProcess() const {
+  if (mapping_.IsOfThisProcess()) {
+    return absl::OkStatus();
+  }
+  return TransportFailure(absl::StatusCode::kFailedPrecondition, "the session belongs to the process before fork");
+}
+
+// The daemon closes the queues of a session before it reports on the event stream why that has ended.
+absl::Status MappedQueue::Failure(Instant deadline) {
+  const auto status = static_cast<NtStatus>(reader_.status());
+  if (status == NtStatus::kSuccess) {
+    return ended_;
+  }
+  if (status != RowOf(ErrorReason::OBJECT_CLOSING).ntstatus) {
+    return QueueFailure(status);
+  }
+  const Instant latest = std::min(deadline, Instant::clock::now() + kCauseMax);
+  while (ended_.ok() && session_ended_.WaitUntil(mutex_, latest)) {
+  }
+  return ended_.ok() ? MakeError(ErrorReason::OBJECT_CLOSING, "cq_id") : ended_;
+}
+
+void MappedQueue::End(const absl::Status& why) {
+  if (!mapping_.IsOfThisProcess()) {
+    return;
+  }
+  MutexLock lock(mutex_);
+  if (ended_.ok()) {
+    ended_ = why;
+    session_ended_.NotifyAll();
+  }
+}
+
+}  // namespace rnicd::inline client

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/ndk/completion.h"
+#include "client/cpp/rings/adaptive_spin.h"
+#include "client/cpp/rings/shared_mapping.h"
+#include "ring/queue_end.h"
+
+namespace rnicd::inline client {
+
+// A completion queue whose completions the daemon writes into memory of this process.
+// Threads:  safe.
+// Errors:   CQ_OVERRUN or DEVICE_FAILED when the queue has failed; the cause when the session has ended; a transport
+//           failure in a child made by fork, which does not have the memory.
+class MappedQueue {
+ public:
+  struct Options {
+    // The longest time of busy polling in one wait.
+    std::chrono::nanoseconds spin_max;
+    // Returns the processor that fills the queue, plus 1; 0 if unknown.
+    std::function<uint32_t()> daemon_cpu;
+  };
+  // Errors: FIELD_OUT_OF_RANGE for a file that is not a mapped queue of this version.
+  static absl::StatusOr<std::shared_ptr<MappedQueue>> Open(SharedMapping mapping, Options options);
+
+  // Removes and returns the oldest completions, at most `max`.
+  absl::StatusOr<std::vector<Completion>> Poll(uint32_t max);
+  // As Poll, but waits for the first completion until the deadline.
+  absl::StatusOr<std::vector<Completion>> PollUntil(uint32_t max, Instant deadline);
+  // Waits for a notification newer than the last one waited for. False when the deadline passed.
+  absl::StatusOr<bool> WaitForNotification(Instant deadline);
+
+  // The session has ended: waits fail, and so do polls that find nothing. `why` must not be ok. The first call wins.
+  void End(const absl::Status& why);
+
+ private:
+  MappedQueue(SharedMapping mapping, const ring::QueueReader& reader, Options options);
+
+  // Ok while the queue may be used.
+  absl::Status CheckProcess() const;
+  // Why there will be no completion or notification any more; ok while there may. Waits until `deadline`, and not for
+  // long, where the cause is still on its way.
+  absl::Status Failure(Instant deadline) RNICD_REQUIRES(mutex_);
+  absl::StatusOr<std::vector<Completion>> PollLocked(uint32_t max, Instant deadline) RNICD_REQUIRES(mutex_);
+  // Returns when there is a completion, the queue has failed, or the session or the time may be over.
+  void AwaitCompletion(Instant deadline) RNICD_REQUIRES(mutex_);
+
+  const SharedMapping mapping_;
+  const Options options_;
+  AdaptiveSpin spin_;
+
+  Mutex mutex_;
+  // Changed, Sleep, notifications, status and WaitForNotification are called without the lock.
+  ring::QueueReader reader_;
+  absl::Status ended_ RNICD_GUARDED_BY(mutex_);
+  // Threads that sleep until a completion.
+  uint32_t sleepers_ RNICD_GUARDED_BY(mutex_) = 0;
+  // Notifications that threads were told of.
+  uint32_t notified_ RNICD_GUARDED_BY(mutex_) = 0;
+  // True while a thread sleeps until a notification; others wait for that thread.
+  bool watched_ RNICD_GUARDED_BY(mutex_) = false;
+  ConditionVariable watch_over_;
+  ConditionVariable session_ended_;
+};
+
+}  // namespace rnicd::inline client

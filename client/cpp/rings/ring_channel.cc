@@ -1,0 +1,244 @@
+#include "client/cpp/rings/ring_channel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/status.h"
+#include "client/cpp/rings/system_memory.h"
+#include "client/cpp/transport_failure.h"
+
+namespace rnicd::inline client {
+namespace {
+
+// Names of fields are shorter: "requests[1023].send_and_invalidate.sges[65535].length".
+constexpr size_t kFieldBytesMax = 96;
+
+size_t WholeUnits(size_t bytes) { return (bytes + ring::kPayloadUnit - 1) / ring::kPayloadUnit * ring::kPayloadUnit; }
+
+size_t ResultBytes(const RingRequest& request) {
+  return WholeUnits(request.tokens * sizeof(uint32_t) + kFieldBytesMax);
+}
+
+absl::Status Timeout() {
+  return TransportFailure(absl::StatusCode::kDeadlineExceeded, "the ring had no outcome in time");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RingChannel>> RingChannel::Open(SharedMapping mapping, UniqueFd doorbell,
+                                                               const Options& options) {
+  RNICD_ASSIGN_OR_RETURN(ring::ClientEnd end, ring::ClientEnd::Open(mapping.bytes()));
+  return std::unique_ptr<RingChannel>(
+      new RingChannel(std::move(mapping), std::move(end), std::move(doorbell), options));
+}
+
+RingChannel::RingChannel(SharedMapping mapping, ring::ClientEnd end, UniqueFd doorbell, const Options& options)
+    : mapping_(std::move(mapping)),
+      doorbell_(std::move(doorbell)),
+      options_(options),
+      spin_(options.spin_max),
+      end_(std::move(end)),
+      outstanding_(end_.entries()) {}
+
+size_t RingChannel::BytesOf(const RingRequest& request) { return request.payload_bytes + ResultBytes(request); }
+
+std::optional<absl::StatusOr<RingReply>> RingChannel::Execute(const RingRequest& request,
+                                                              absl::FunctionRef<void(std::byte*)> encode) {
+  // In a child the mutex, too, may be in any state.
+  if (!mapping_.IsOfThisProcess() || BytesOf(request) > end_.max_payload()) {
+    return std::nullopt;
+  }
+  const Instant deadline = Instant::clock::now() + options_.deadline;
+  Waiter self{.request = request};
+  MutexLock lock(mutex_);
+  uint32_t offset = 0;
+  if (!WaitForRoom(self, static_cast<uint32_t>(BytesOf(request)), deadline, &offset)) {
+    AppointReader();
+    return Timeout();
+  }
+  if (!ended_.ok()) {
+    return std::nullopt;
+  }
+  bool doorbell = false;
+  const uint32_t number = Submit(self, offset, encode, &doorbell);
+  if (doorbell) {
+    RingDoorbell();
+  }
+  absl::StatusOr<RingReply> reply = WaitForOutcome(self, number, deadline);
+  AppointReader();
+  return reply;
+}
+
+bool RingChannel::WaitForRoom(Waiter& self, uint32_t bytes, Instant deadline, uint32_t* offset) {
+  while (ended_.ok()) {
+    if (const std::optional<uint32_t> room = end_.Reserve(bytes); room.has_value()) {
+      *offset = *room;
+      return true;
+    }
+    if (Instant::clock::now() >= deadline) {
+      return false;
+    }
+    AwaitProgress(self, deadline);
+  }
+  return true;
+}
+
+uint32_t RingChannel::Submit(Waiter& self, uint32_t offset, absl::FunctionRef<void(std::byte*)> encode,
+                             bool* doorbell) {
+  const auto payload_bytes = static_cast<uint32_t>(self.request.payload_bytes);
+  const auto result_bytes = static_cast<uint32_t>(ResultBytes(self.request));
+  self.result_offset = offset + payload_bytes;
+  encode(end_.payload(offset, payload_bytes).data());
+  std::memset(end_.payload(self.result_offset, result_bytes).data(), 0, self.request.tokens * sizeof(uint32_t));
+  if (const uint32_t cpu = ring::CurrentCpu(); cpu != cpu_) {
+    cpu_ = cpu;
+    end_.SetCpu(cpu);
+  }
+  ring::Submission entry = self.request.entry;
+  entry.payload_offset = offset;
+  entry.payload_bytes = payload_bytes;
+  entry.result_offset = self.result_offset;
+  entry.result_bytes = result_bytes;
+  const uint32_t number = end_.Submit(entry, doorbell);
+  outstanding_[number % outstanding_.size()] = &self;
+  self.submitted = true;
+  return number;
+}
+
+absl::StatusOr<RingReply> RingChannel::WaitForOutcome(Waiter& self, uint32_t number, Instant deadline) {
+  while (!self.done) {
+    if (Instant::clock::now() >= deadline) {
+      outstanding_[number % outstanding_.size()] = nullptr;
+      return Timeout();
+    }
+    AwaitProgress(self, deadline);
+  }
+  RNICD_RETURN_IF_ERROR(self.failure);
+  return std::move(self.reply);
+}
+
+void RingChannel::AwaitProgress(Waiter& self, Instant deadline) {
+  if (reading_) {
+    idle_.push_back(&self);
+    self.changed.WaitUntil(mutex_, std::min(deadline, Instant::clock::now() + kSleepMax));
+    std::erase(idle_, &self);
+    return;
+  }
+  reading_ = true;
+  SleepUntilOutcome(deadline);
+  reading_ = false;
+  ReadOutcomes();
+}
+
+// Only the reading thread gets here, so nothing else reads outcomes or asks to be woken while the lock is released.
+void RingChannel::SleepUntilOutcome(Instant deadline) {
+  const uint32_t position = end_.position();
+  const Instant begin = Instant::clock::now();
+  mutex_.Unlock();
+  const bool changed = spin_.Until(daemon_cpu(), begin, [&] { return end_.Changed(position); });
+  mutex_.Lock();
+  if (changed) {
+    return;
+  }
+  if (const std::optional<uint32_t> wakes = end_.PrepareToSleep(); wakes.has_value()) {
+    mutex_.Unlock();
+    const Instant now = Instant::clock::now();
+    end_.Sleep(*wakes, std::clamp<std::chrono::nanoseconds>(deadline - now, std::chrono::nanoseconds(0), kSleepMax));
+    spin_.Record(Instant::clock::now() - begin);
+    mutex_.Lock();
+  }
+  end_.StopWaiting();
+}
+
+// The reason is read first: an outcome that is read after it was there before the end.
+void RingChannel::ReadOutcomes() {
+  if (!ended_.ok()) {
+    return;
+  }
+  const uint32_t reason = end_.end_reason();
+  bool freed = false;
+  while (const std::optional<ring::Outcome> outcome = end_.Poll()) {
+    Deliver(*outcome);
+    freed = true;
+  }
+  if (reason != 0) {
+    EndLocked(MakeError(static_cast<ErrorReason>(reason)));
+  } else if (freed) {
+    for (Waiter* const waiter : idle_) {
+      if (!waiter->submitted) {
+        waiter->changed.NotifyOne();
+      }
+    }
+  }
+}
+
+// Copies the result area: the next request may overwrite it.
+void RingChannel::Deliver(const ring::Outcome& outcome) {
+  Waiter* const waiter = std::exchange(outstanding_[outcome.user_data % outstanding_.size()], nullptr);
+  if (waiter == nullptr) {
+    return;
+  }
+  const RingRequest& request = waiter->request;
+  const std::byte* const result =
+      end_.payload(waiter->result_offset, static_cast<uint32_t>(ResultBytes(request))).data();
+  waiter->reply.outcome = outcome;
+  if (const uint32_t tokens = std::min(request.tokens, outcome.posted); tokens != 0) {
+    waiter->reply.tokens.resize(tokens);
+    std::memcpy(waiter->reply.tokens.data(), result, tokens * sizeof(uint32_t));
+  }
+  if (outcome.field_bytes != 0) {
+    const size_t bytes = std::min<size_t>(outcome.field_bytes, kFieldBytesMax);
+    waiter->reply.field.assign(reinterpret_cast<const char*>(result) + request.tokens * sizeof(uint32_t), bytes);
+  }
+  waiter->done = true;
+  waiter->changed.NotifyOne();
+}
+
+void RingChannel::End(const absl::Status& why) {
+  if (!mapping_.IsOfThisProcess()) {
+    return;
+  }
+  MutexLock lock(mutex_);
+  EndLocked(why);
+}
+
+void RingChannel::EndLocked(const absl::Status& why) {
+  if (!ended_.ok()) {
+    return;
+  }
+  ended_ = why;
+  for (Waiter*& waiter : outstanding_) {
+    if (waiter != nullptr) {
+      waiter->failure = why;
+      waiter->done = true;
+      waiter->changed.NotifyOne();
+      waiter = nullptr;
+    }
+  }
+  for (Waiter* const waiter : idle_) {
+    waiter->changed.NotifyOne();
+  }
+}
+
+void RingChannel::AppointReader() {
+  if (!reading_ && !idle_.empty()) {
+    idle_.front()->changed.NotifyOne();
+  }
+}
+
+absl::Status RingChannel::ended() const {
+  MutexLock lock(mutex_);
+  return ended_;
+}
+
+uint32_t RingChannel::daemon_cpu() const { return mapping_.IsOfThisProcess() ? end_.daemon_cpu() : 0; }
+
+// Without the lock: the daemon may take this thread's processor.
+void RingChannel::RingDoorbell() {
+  mutex_.Unlock();
+  SetDoorbell(doorbell_.get());
+  mutex_.Lock();
+}
+
+}  // namespace rnicd::inline client

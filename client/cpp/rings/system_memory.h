@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+// What this library asks of the system for memory that it shares with the daemon, beyond base/os.h.
+namespace rnicd::inline client {
+
+// Bytes of a memory file; nothing for what is none.
+std::optional<uint64_t> FileBytes(int file);
+// Fills the page table of a mapping, as far as the system knows how to.
+void FillPageTable(std::span<std::byte> mapping);
+// Keeps a mapping from children of this process. False where that failed.
+bool KeepFromChildren(std::span<std::byte> mapping);
+// Whether a write of the daemon into memory that both map can wake a thread here. On Windows it cannot.
+bool IsWokenThroughMemory();
+// The number of this process, without a system call after the first time: what work requests ask before each use of
+// shared memory. A child made by fork gets its own.
+// Threads: safe.
+int32_t ThisProcess();
+// Wakes the daemon's thread that waits on a ring's doorbell.
+void SetDoorbell(int doorbell);
+
+}  // namespace rnicd::inline client

@@ -1,0 +1,29 @@
+#include <windows.h>
+
+#include "base/os.h"
+#include "base/this_process.h"
+#include "client/cpp/rings/system_memory.h"
+
+namespace rnicd::inline client {
+
+std::optional<uint64_t> FileBytes(int file) {
+  const auto facts = SystemOs().Inspect(file);
+  return facts.ok() ? std::optional(facts->size) : std::nullopt;
+}
+
+// A section has all its pages; each gets its entry in the page table when it is first used.
+void FillPageTable(std::span<std::byte> /*mapping*/) {}
+
+// A child begins without any.
+bool KeepFromChildren(std::span<std::byte> /*mapping*/) { return true; }
+
+bool IsWokenThroughMemory() { return false; }
+
+void SetDoorbell(int doorbell) { SetEvent(LongToHandle(doorbell)); }
+
+int32_t ThisProcess() {
+  static const int32_t process = ProcessId();
+  return process;
+}
+
+}  // namespace rnicd::inline client

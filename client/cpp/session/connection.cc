@@ -1,0 +1,154 @@
+#include "client/cpp/session/connection.h"
+
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "base/status.h"
+#include "client/cpp/channel/daemon_address.h"
+#include "client/cpp/channel/fd_socket.h"
+#include "client/cpp/rings/system_memory.h"
+
+namespace rnicd::inline client {
+namespace {
+
+std::string GrantOf(const ClientOptions& options) {
+  const char* const environment = std::getenv("RNICD_GRANT");
+  return options.grant.empty() && environment != nullptr ? environment : options.grant;
+}
+
+// Replaces an automatic data path by what the environment says, and by calls where rings would not work.
+absl::Status ReadDataPath(ClientOptions& options) {
+  const char* const environment = std::getenv("RNICD_DATA_PATH");
+  const std::string_view value = environment == nullptr ? "" : environment;
+  if (options.data_path == DataPath::kAutomatic && !value.empty() && value != "automatic") {
+    if (value != "calls" && value != "rings") {
+      return MakeErrorWithDetail({.reason = ErrorReason::FIELD_OUT_OF_RANGE, .field = "RNICD_DATA_PATH"},
+                                 "it is automatic, calls or rings");
+    }
+    options.data_path = value == "rings" ? DataPath::kRings : DataPath::kCalls;
+  }
+  if (!IsWokenThroughMemory()) {
+    if (options.data_path == DataPath::kRings) {
+      return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "data_path");
+    }
+    options.data_path = DataPath::kCalls;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Connection::Connection(ClientOptions options, std::shared_ptr<grpc::Channel> channel)
+    : options_(std::move(options)),
+      channel_(std::move(channel)),
+      session_stub_(v1::SessionService::NewStub(channel_)),
+      adapter_stub_(v1::AdapterService::NewStub(channel_)),
+      memory_stub_(v1::MemoryService::NewStub(channel_)),
+      queue_stub_(v1::QueueService::NewStub(channel_)),
+      ring_stub_(v1::RingService::NewStub(channel_)),
+      rings_(std::make_shared<RingPath>(options_.data_path, [this] { return OpenRing(); })) {}
+
+absl::StatusOr<std::shared_ptr<Connection>> Connection::Open(ClientOptions options) {
+  RNICD_RETURN_IF_ERROR(ReadDataPath(options));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
+                         ConnectAsWorkload(options.socket_dir, options.call_deadline));
+  std::shared_ptr<Connection> connection(new Connection(std::move(options), std::move(channel)));
+  RNICD_RETURN_IF_ERROR(connection->OpenSession());
+  return connection;
+}
+
+absl::Status Connection::OpenSession() {
+  v1::OpenSessionRequest request;
+  request.set_label(options_.label);
+  request.set_grant(GrantOf(options_));
+  RNICD_ASSIGN_OR_RETURN(const v1::OpenSessionResponse response, Call(&v1::SessionService::Stub::OpenSession, request));
+  session_id_ = SessionId{response.session_id()};
+  tenant_ = response.tenant();
+  RNICD_ASSIGN_OR_RETURN(fd_socket_path_, DescriptorAddress(options_.socket_dir, response.fd_socket_name()));
+  // A request that no event completes: it fails when the stream ends.
+  RNICD_RETURN_IF_ERROR(pending_
+                            ->Add([rings = rings_](const absl::StatusOr<v1::RequestCompleted>& end) {
+                              rings->End(end.ok() ? MakeError(ErrorReason::SESSION_ENDING) : end.status());
+                            })
+                            .status());
+  events_ = EventStream::Start(*session_stub_, pending_, queue_events_, progress_, options_.on_session_ended);
+  return absl::OkStatus();
+}
+
+Connection::~Connection() {
+  if (events_ == nullptr) {
+    return;
+  }
+  events_->ExpectEnd();
+  Release(&v1::SessionService::Stub::CloseSession, {});
+  if (events_->Stop(options_.release_deadline)) {
+    return;
+  }
+  // The last reference was dropped inside one of the stream's callbacks. The channel must be destroyed on a thread
+  // other than gRPC's.
+  std::thread([events = std::move(events_), channel = std::move(channel_)] {
+    while (!events->Stop(std::chrono::seconds(1))) {
+    }
+  }).detach();
+}
+
+absl::StatusOr<v1::CloseSessionResponse> Connection::CloseSession() {
+  events_->ExpectEnd();
+  RNICD_ASSIGN_OR_RETURN(v1::CloseSessionResponse response, Call(&v1::SessionService::Stub::CloseSession, {}));
+  skip_releases_ = true;
+  pending_->Close(MakeError(ErrorReason::SESSION_ENDING, "closed"));
+  queue_events_->Close(MakeError(ErrorReason::SESSION_ENDING, "closed"));
+  return response;
+}
+
+// A ring that cannot be used is closed again: it costs memory in the daemon.
+absl::StatusOr<std::unique_ptr<RingChannel>> Connection::OpenRing() {
+  RNICD_ASSIGN_OR_RETURN(const v1::OpenRingResponse opened, Call(&v1::RingService::Stub::OpenRing, {}));
+  const auto use = [&]() -> absl::StatusOr<std::unique_ptr<RingChannel>> {
+    RNICD_ASSIGN_OR_RETURN(UniqueFd doorbell,
+                           FetchDescriptor(fd_socket_path_, opened.doorbell_ticket(), options_.call_deadline));
+    RNICD_ASSIGN_OR_RETURN(SharedMapping mapping, SharedMapping::Fetch(fd_socket_path_, opened.memory_ticket(),
+                                                                       opened.file_bytes(), options_.call_deadline));
+    return RingChannel::Open(std::move(mapping), std::move(doorbell),
+                             {.deadline = options_.call_deadline, .spin_max = options_.spin_max});
+  };
+  absl::StatusOr<std::unique_ptr<RingChannel>> channel = use();
+  if (!channel.ok()) {
+    v1::CloseRingRequest close;
+    close.set_ring_id(opened.ring_id());
+    Release(&v1::RingService::Stub::CloseRing, close);
+  }
+  return channel;
+}
+
+absl::StatusOr<AdapterId> Connection::Adapter() {
+  MutexLock lock(mutex_);
+  return AdapterLocked();
+}
+
+absl::StatusOr<AdapterId> Connection::AdapterLocked() {
+  if (adapter_ == AdapterId{}) {
+    v1::OpenAdapterRequest request;
+    request.set_adapter_name(options_.adapter_name);
+    RNICD_ASSIGN_OR_RETURN(const v1::OpenAdapterResponse response,
+                           Call(&v1::AdapterService::Stub::OpenAdapter, request));
+    adapter_ = AdapterId{response.adapter_id()};
+  }
+  return adapter_;
+}
+
+absl::StatusOr<ProtectionDomainId> Connection::ProtectionDomain() {
+  MutexLock lock(mutex_);
+  if (protection_domain_ == ProtectionDomainId{}) {
+    RNICD_ASSIGN_OR_RETURN(const AdapterId adapter, AdapterLocked());
+    v1::CreatePdRequest request;
+    request.set_adapter_id(adapter.value);
+    RNICD_ASSIGN_OR_RETURN(const v1::CreatePdResponse response, Call(&v1::MemoryService::Stub::CreatePd, request));
+    protection_domain_ = ProtectionDomainId{response.pd_id()};
+  }
+  return protection_domain_;
+}
+
+}  // namespace rnicd::inline client

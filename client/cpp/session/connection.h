@@ -1,0 +1,131 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/strong_id.h"
+#include "client/cpp/channel/channel.h"
+#include "client/cpp/client_options.h"
+#include "client/cpp/rings/ring_path.h"
+#include "client/cpp/session/event_stream.h"
+#include "client/cpp/session/pending_requests.h"
+#include "client/cpp/session/progress_watch.h"
+#include "client/cpp/session/queue_events.h"
+#include "rnicd/v1/adapter_service.grpc.pb.h"
+#include "rnicd/v1/memory_service.grpc.pb.h"
+#include "rnicd/v1/queue_service.grpc.pb.h"
+#include "rnicd/v1/ring_service.grpc.pb.h"
+#include "rnicd/v1/session_service.grpc.pb.h"
+
+namespace rnicd::inline client {
+
+// One connection to the daemon with its session, its event stream, and the adapter and protection domain of its regions
+// and queues.
+// Lifetime: shared by the Client, every object created from it and every pending request; the session is closed when
+//           the last of them is destroyed, or by CloseSession.
+// Threads:  safe.
+// Errors:   those of the RPCs; transport failures.
+class Connection {
+ public:
+  // Errors: FIELD_OUT_OF_RANGE for a socket_dir that does not fit a Unix address, or an RNICD_DATA_PATH that names no
+  // DataPath; those of OpenSession.
+  static absl::StatusOr<std::shared_ptr<Connection>> Open(ClientOptions options);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  SessionId session_id() const { return session_id_; }
+  // Name of the tenant whose limits the session shares.
+  const std::string& tenant() const { return tenant_; }
+  const std::string& fd_socket_path() const { return fd_socket_path_; }
+  const ClientOptions& options() const { return options_; }
+  PendingRequests& pending() { return *pending_; }
+  QueueEvents& queue_events() { return *queue_events_; }
+  ProgressWatch& progress() { return *progress_; }
+  RingPath& rings() { return *rings_; }
+  const std::shared_ptr<RingPath>& shared_rings() const { return rings_; }
+
+  // One call, within options().call_deadline; `wait` is the time that the daemon is asked to wait, and comes on top.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                                const std::type_identity_t<Request>& request,
+                                std::chrono::milliseconds wait = std::chrono::milliseconds(0)) {
+    return CallUnary(StubOf<Stub>(), method, request, options_.call_deadline + wait);
+  }
+
+  // A call that releases something, from a destructor: within options().release_deadline, or not at all once the
+  // session has ended or one of these calls has timed out.
+  template <typename Stub, typename Request, typename Response>
+  void Release(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+               const std::type_identity_t<Request>& request) {
+    if (skip_releases_) {
+      return;
+    }
+    const absl::Status status = CallUnary(StubOf<Stub>(), method, request, options_.release_deadline).status();
+    if (status.code() == absl::StatusCode::kDeadlineExceeded) {
+      skip_releases_ = true;
+    }
+  }
+
+  // Opened once, on first use; after a failure the next caller retries.
+  absl::StatusOr<AdapterId> Adapter();
+  absl::StatusOr<ProtectionDomainId> ProtectionDomain();
+
+  // Ends the session now. Pending requests fail with SESSION_ENDING.
+  absl::StatusOr<v1::CloseSessionResponse> CloseSession();
+
+ private:
+  Connection(ClientOptions options, std::shared_ptr<grpc::Channel> channel);
+
+  absl::Status OpenSession();
+  absl::StatusOr<std::unique_ptr<RingChannel>> OpenRing();
+  absl::StatusOr<AdapterId> AdapterLocked() RNICD_REQUIRES(mutex_);
+
+  template <typename Stub>
+  Stub& StubOf() {
+    if constexpr (std::is_same_v<Stub, v1::SessionService::Stub>) {
+      return *session_stub_;
+    } else if constexpr (std::is_same_v<Stub, v1::AdapterService::Stub>) {
+      return *adapter_stub_;
+    } else if constexpr (std::is_same_v<Stub, v1::QueueService::Stub>) {
+      return *queue_stub_;
+    } else if constexpr (std::is_same_v<Stub, v1::RingService::Stub>) {
+      return *ring_stub_;
+    } else {
+      return *memory_stub_;
+    }
+  }
+
+  // Constant after Open.
+  const ClientOptions options_;
+  std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::SessionService::Stub> session_stub_;
+  const std::unique_ptr<v1::AdapterService::Stub> adapter_stub_;
+  const std::unique_ptr<v1::MemoryService::Stub> memory_stub_;
+  const std::unique_ptr<v1::QueueService::Stub> queue_stub_;
+  const std::unique_ptr<v1::RingService::Stub> ring_stub_;
+  const std::shared_ptr<PendingRequests> pending_ = std::make_shared<PendingRequests>();
+  const std::shared_ptr<QueueEvents> queue_events_ = std::make_shared<QueueEvents>();
+  const std::shared_ptr<ProgressWatch> progress_ = std::make_shared<ProgressWatch>();
+  // The event stream ends it.
+  const std::shared_ptr<RingPath> rings_;
+  SessionId session_id_;
+  std::string tenant_;
+  std::string fd_socket_path_;
+  std::shared_ptr<EventStream> events_;
+
+  // Synchronises itself.
+  std::atomic<bool> skip_releases_ = false;
+
+  // Held while the adapter or the domain is being opened, so that each is opened only once.
+  Mutex mutex_;
+  AdapterId adapter_ RNICD_GUARDED_BY(mutex_);
+  ProtectionDomainId protection_domain_ RNICD_GUARDED_BY(mutex_);
+};
+
+}  // namespace rnicd::inline client

@@ -1,0 +1,56 @@
+#include "base/status.h"
+#include "client/admin/admin.h"
+#include "client/ctl/commands/command_rows.h"
+#include "client/ctl/line/common_options.h"
+#include "client/ctl/output/views.h"
+
+namespace rnicd::ctl {
+namespace {
+
+absl::Status RunSessions(const CommandLine& line, Output& output) {
+  RNICD_ASSIGN_OR_RETURN(const std::vector<v1::SessionInfo> sessions, Admin(AdminSocketDir(line)).Sessions());
+  output.Result(SessionsText(sessions), SessionsJson(sessions));
+  return absl::OkStatus();
+}
+
+absl::Status RunRegions(const CommandLine& line, Output& output) {
+  RNICD_ASSIGN_OR_RETURN(const std::vector<v1::RegionInfo> regions, Admin(AdminSocketDir(line)).Regions());
+  output.Result(RegionsText(regions), RegionsJson(regions));
+  return absl::OkStatus();
+}
+
+absl::Status RunTenants(const CommandLine& line, Output& output) {
+  RNICD_ASSIGN_OR_RETURN(const std::vector<v1::TenantInfo> tenants, Admin(AdminSocketDir(line)).Tenants());
+  output.Result(TenantsText(tenants), TenantsJson(tenants));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+constinit const CommandSpec kSessionsCommand = {
+    .name = "sessions",
+    .summary = "list the sessions of all processes and what each holds",
+    .description = "Uses the admin socket, which belongs to the daemon's user.\n",
+    .examples = "rnicctl sessions\nrnicctl sessions --json\n",
+    .run = RunSessions,
+};
+
+constinit const CommandSpec kRegionsCommand = {
+    .name = "regions",
+    .summary = "list the memory regions of all sessions, without their tokens",
+    .description = "Uses the admin socket, which belongs to the daemon's user.\n",
+    .examples = "rnicctl regions\nrnicctl regions --json\n",
+    .run = RunRegions,
+};
+
+constinit const CommandSpec kTenantsCommand = {
+    .name = "tenants",
+    .summary = "list the tenants, what each holds over all its sessions, and its limits",
+    .description =
+        "Uses the admin socket, which belongs to the daemon's user. Lists tenants with a connection, a session or a\n"
+        "grant. A bar shows how much of a limit is used; no bar means no limit.\n",
+    .examples = "rnicctl tenants\nrnicctl tenants --json\n",
+    .run = RunTenants,
+};
+
+}  // namespace rnicd::ctl

@@ -1,0 +1,210 @@
+// Output of the operator's commands.
+#include "client/ctl/output/resource_use_test.h"
+#include "client/ctl/output/views.h"
+#include "gtest/gtest.h"
+
+namespace rnicd::ctl {
+namespace {
+
+std::vector<v1::TenantInfo> SomeTenants() {
+  v1::TenantInfo grant;
+  grant.set_name("grant/ml");
+  grant.set_grant_id(99);
+  grant.set_sessions(1);
+  *grant.add_resources() = Use("sessions", 1, 2);
+  *grant.add_resources() = Use("pinned_bytes", 16u << 20, 64u << 20);
+  *grant.add_resources() = Use("memory_bytes", 64u << 20, 0);
+  *grant.add_resources() = Use("regions", 3, 3);
+  grant.set_requests_per_second(1000);
+  v1::TenantInfo guests;
+  guests.set_name("guests/uid=0");
+  guests.set_rule("guests");
+  return {grant, guests};
+}
+
+TEST(AdminViews, Tenants) {
+  EXPECT_EQ(TenantsText(SomeTenants()),
+            "TENANT        SESSIONS           PINNED                MEMORY  REGIONS                 CALLS/S\n"
+            "grant/ml         1 / 2  16 MiB / 64 MiB  [##........]  64 MiB    3 / 3  [##########]      1000\n"
+            "guests/uid=0         0              0 B                   0 B        0                no limit\n");
+  EXPECT_EQ(TenantsJson({SomeTenants().front()}).dump(),
+            R"({"tenants":[{"tenant":"grant/ml","rule":"","grant_id":"99","sessions":1,"resources":{)"
+            R"("sessions":{"used":1,"limit":2},"pinned_bytes":{"used":16777216,"limit":67108864},)"
+            R"("memory_bytes":{"used":67108864,"limit":0},"regions":{"used":3,"limit":3}},)"
+            R"("requests_per_second":1000,"workload":null}]})");
+}
+
+TEST(AdminViews, LingeringMemoryIsAColumnWhereThereIsSome) {
+  std::vector<v1::TenantInfo> tenants = SomeTenants();
+  *tenants[0].add_resources() = Use("lingering_bytes", 32u << 20, 0);
+  EXPECT_EQ(
+      TenantsText(tenants),
+      "TENANT        SESSIONS           PINNED                MEMORY  REGIONS                 CALLS/S  LINGERING\n"
+      "grant/ml         1 / 2  16 MiB / 64 MiB  [##........]  64 MiB    3 / 3  [##########]      1000     32 MiB\n"
+      "guests/uid=0         0              0 B                   0 B        0                no limit\n");
+}
+
+TEST(AdminViews, TheDaemonsOwnMemoryIsAColumnWhereSomeIsUsed) {
+  std::vector<v1::TenantInfo> tenants = SomeTenants();
+  *tenants[0].add_resources() = Use("heap_bytes", 1u << 20, 256u << 20);
+  EXPECT_EQ(TenantsText(tenants),
+            "TENANT        SESSIONS           PINNED                MEMORY  REGIONS                 CALLS/S            "
+            " HEAP\n"
+            "grant/ml         1 / 2  16 MiB / 64 MiB  [##........]  64 MiB    3 / 3  [##########]      1000  1 MiB / "
+            "256 MiB\n"
+            "guests/uid=0         0              0 B                   0 B        0                no limit\n");
+}
+
+TEST(AdminViews, WorkloadsAreAColumnWhereOneIsKnown) {
+  std::vector<v1::TenantInfo> tenants = SomeTenants();
+  tenants[0].mutable_workload()->set_namespace_("ml");
+  tenants[0].mutable_workload()->set_pod_name("train-0");
+  tenants[0].mutable_workload()->set_container("main");
+  EXPECT_EQ(TenantsText(tenants),
+            "TENANT        SESSIONS           PINNED                MEMORY  REGIONS                 CALLS/S  WORKLOAD\n"
+            "grant/ml         1 / 2  16 MiB / 64 MiB  [##........]  64 MiB    3 / 3  [##########]      1000  "
+            "ml/train-0/main\n"
+            "guests/uid=0         0              0 B                   0 B        0                no limit\n");
+  EXPECT_EQ(TenantsJson(tenants)["tenants"][0]["workload"].dump(),
+            R"({"namespace":"ml","pod":"train-0","container":"main"})");
+  v1::GrantInfo grant;
+  *grant.mutable_workload() = tenants[0].workload();
+  grant.mutable_workload()->clear_container();
+  grant.mutable_devices()->set_resource_name("rnicd.io/memory-64mi");
+  grant.mutable_devices()->add_device_ids("m-0");
+  EXPECT_NE(GrantsText({grant}).find("  WORKLOAD\n"), std::string::npos) << GrantsText({grant});
+  EXPECT_NE(GrantsText({grant}).find("  ml/train-0\n"), std::string::npos) << GrantsText({grant});
+  EXPECT_EQ(GrantsJson({grant})["grants"][0]["devices"].dump(), R"({"resource":"rnicd.io/memory-64mi","ids":["m-0"]})");
+  EXPECT_TRUE(GrantsJson({v1::GrantInfo()})["grants"][0]["devices"].is_null());
+}
+
+TEST(AdminViews, BarIsFullOnlyWhenNothingIsLeftAndEmptyOnlyWhenNothingIsUsed) {
+  EXPECT_EQ(UseBar(Use("regions", 0, 100)), "[..........]");
+  EXPECT_EQ(UseBar(Use("regions", 1, 1'000'000)), "[#.........]");
+  EXPECT_EQ(UseBar(Use("regions", 50, 100)), "[#####.....]");
+  EXPECT_EQ(UseBar(Use("regions", 999'999, 1'000'000)), "[#########.]");
+  EXPECT_EQ(UseBar(Use("regions", 100, 100)), "[##########]");
+  // A limit may be lowered below the current use.
+  EXPECT_EQ(UseBar(Use("regions", 200, 100)), "[##########]");
+  EXPECT_EQ(UseBar(Use("regions", UINT64_MAX - 1, UINT64_MAX)), "[#########.]");
+  EXPECT_EQ(UseBar(Use("regions", 5, 0)), "");
+}
+
+TEST(AdminViews, Inspect) {
+  v1::InspectSessionResponse inspected;
+  v1::SessionInfo& session = *inspected.mutable_session();
+  session.set_session_id(17);
+  session.set_tenant("storage");
+  session.set_pid(4242);
+  session.set_uid(1000);
+  session.set_gid(100);
+  session.set_pod_uid("0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11");
+  session.set_age_ms(65'000);
+  session.set_connections(2);
+  session.set_ending(true);
+  *session.add_resources() = Use("pinned_bytes", 4096, 8192);
+  EXPECT_EQ(InspectText(inspected),
+            "session      17 (ending)\n"
+            "tenant       storage\n"
+            "label        -\n"
+            "pid          4242\n"
+            "uid          1000\n"
+            "gid          100\n"
+            "pod          0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11\n"
+            "container    -\n"
+            "age          1 m 5 s\n"
+            "connections  2\n"
+            "\n"
+            "RESOURCE       USED  LIMIT\n"
+            "pinned_bytes  4 KiB  8 KiB  [#####.....]\n");
+  v1::RegionInfo& region = *inspected.add_regions();
+  region.set_session_id(17);
+  region.set_mr_id(5);
+  region.set_state("created");
+  EXPECT_NE(InspectText(inspected).find("\n\nSESSION  REGION"), std::string::npos) << InspectText(inspected);
+  const Json json = InspectJson(inspected);
+  EXPECT_EQ(json["session"]["session_id"], "17");
+  EXPECT_EQ(json["session"]["ending"], true);
+  ASSERT_EQ(json["regions"].size(), 1u);
+  EXPECT_EQ(json["regions"][0]["mr_id"], "5");
+}
+
+TEST(AdminViews, Evicted) {
+  v1::EvictSessionResponse evicted;
+  evicted.set_reclaimed_regions(1);
+  evicted.set_reclaimed_pinned_bytes(8192);
+  evicted.set_reclaimed_memory_bytes(1u << 20);
+  EXPECT_EQ(EvictedText(17, evicted), "evicted session 17; taken back: 1 region, 8 KiB pinned, 1 MiB of memory\n");
+  EXPECT_EQ(EvictedJson(17, evicted).dump(),
+            R"({"session_id":"17","reclaimed_regions":1,"reclaimed_pinned_bytes":8192,)"
+            R"("reclaimed_memory_bytes":1048576})");
+}
+
+TEST(AdminViews, SecretIsShownWhenTheGrantIsMade) {
+  v1::CreateGrantResponse grant;
+  grant.set_grant_id(99);
+  grant.set_tenant("grant/ml");
+  grant.set_secret("rnicd-grant-1-2");
+  EXPECT_EQ(NewGrantText(grant),
+            "grant   99\n"
+            "tenant  grant/ml\n"
+            "secret  rnicd-grant-1-2\n"
+            "\n"
+            "The secret is shown this once. A workload presents it as RNICD_GRANT.\n");
+  EXPECT_EQ(NewGrantJson(grant).dump(), R"({"grant_id":"99","tenant":"grant/ml","secret":"rnicd-grant-1-2"})");
+}
+
+TEST(AdminViews, Grants) {
+  v1::GrantInfo bounded;
+  bounded.set_grant_id(99);
+  bounded.set_tenant("grant/ml");
+  bounded.set_age_ms(1'000);
+  bounded.set_remaining_ms(3'599'000);
+  bounded.set_sessions(2);
+  bounded.mutable_limits()->set_pinned_bytes(64u << 20);
+  bounded.mutable_limits()->set_requests_per_second(1000);
+  bounded.mutable_session_limits()->set_regions(7);
+  v1::GrantInfo open;
+  open.set_grant_id(100);
+  open.set_tenant("grant/p");
+  open.set_pod_uid("0123456789abcdef0123456789abcdef");
+  EXPECT_EQ(GrantsText({bounded, open}),
+            "GRANT  TENANT    POD                                AGE    ENDS IN  SESSIONS   MAY PIN    MEMORY   "
+            "REGIONS   CALLS/S\n"
+            "   99  grant/ml  any                                1 s  59 m 59 s         2    64 MiB  no limit  "
+            "no limit      1000\n"
+            "  100  grant/p   0123456789abcdef0123456789abcdef  0 ms      never         0  no limit  no limit  "
+            "no limit  no limit\n");
+  const Json json = GrantsJson({bounded, open});
+  EXPECT_EQ(json["grants"][0]["grant_id"], "99");
+  EXPECT_EQ(json["grants"][0]["remaining_ms"], 3'599'000);
+  EXPECT_EQ(json["grants"][0]["limits"]["pinned_bytes"], 64u << 20);
+  EXPECT_EQ(json["grants"][0]["limits"]["regions"], 0);
+  EXPECT_EQ(json["grants"][0]["session_limits"]["regions"], 7);
+  EXPECT_TRUE(json["grants"][1]["remaining_ms"].is_null());
+}
+
+TEST(AdminViews, Health) {
+  EXPECT_EQ(HealthText(true), "ready\n");
+  EXPECT_EQ(HealthText(false), "not ready\n");
+  EXPECT_EQ(HealthJson(true).dump(), R"({"ready":true})");
+  EXPECT_EQ(HealthJson(false).dump(), R"({"ready":false})");
+  EXPECT_EQ(LiveText(true), "alive\n");
+  EXPECT_EQ(LiveText(false), "hangs\n");
+  EXPECT_EQ(LiveJson(true).dump(), R"({"live":true})");
+}
+
+TEST(AdminViews, Drain) {
+  v1::DrainResponse drain;
+  EXPECT_EQ(DrainText(drain), "not draining: the daemon takes things on\n");
+  drain.set_draining(true);
+  EXPECT_EQ(DrainText(drain), "draining: nothing is left\n");
+  drain.set_sessions(1);
+  drain.set_regions(2);
+  drain.set_pinned_bytes(8192);
+  EXPECT_EQ(DrainText(drain), "draining: left are 1 session, 2 regions, 8 KiB pinned\n");
+  EXPECT_EQ(DrainJson(drain).dump(), R"({"draining":true,"sessions":1,"regions":2,"pinned_bytes":8192})");
+}
+
+}  // namespace
+}  // namespace rnicd::ctl
