@@ -62,12 +62,12 @@ class ProviderSide {
   RemoteToken Post(WorkRequest request) {
     const absl::StatusOr<RemoteToken> token = pair_->Enqueue(std::move(request));
     EXPECT_TRUE(token.ok()) << token.status();
-    pair_->Ring();
+    pair_->Kick();
     return token.value_or(RemoteToken{});
   }
   absl::Status TryPost(WorkRequest request) {
     absl::Status status = pair_->Enqueue(std::move(request)).status();
-    pair_->Ring();
+    pair_->Kick();
     return status;
   }
   bool Refuses(WorkRequest request, ErrorReason reason) {

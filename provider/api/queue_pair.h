@@ -181,12 +181,12 @@ class DeviceQueuePair {
   // Enters kReadyToSend. Requests that need the peer wait until the peer has connected to this queue pair.
   // Errors: QP_NOT_CONNECTABLE, QP_ADDRESS_UNKNOWN.
   virtual absl::Status Connect(std::string_view peer_address) = 0;
-  // Accepts a request, which begins at the latest with the next Ring. Returns the new remote token of a
+  // Accepts a request, which begins at the latest with the next Kick. Returns the new remote token of a
   // FastRegisterWork or BindWork, otherwise 0. A refusal changes nothing. Errors: QUEUE_FULL; QP_NOT_CONNECTED (for
   // receives only once Shutdown has begun); those of DeviceProtectionDomain::RegisterMemory if memory must be
   // registered for the request. `request` is moved from, also where it is refused late.
   virtual absl::StatusOr<RemoteToken> Enqueue(WorkRequest&& request) = 0;
-  virtual void Ring() = 0;
+  virtual void Kick() = 0;
   // Enters kError; every request completes, possibly after Flush has returned.
   virtual void Flush() = 0;
   // Flushes, and returns when no transfer to or from this queue pair is in progress.

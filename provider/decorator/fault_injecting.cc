@@ -39,7 +39,7 @@ class FaultyQueuePair final : public DeviceQueuePair {
     }
     return inner_->Enqueue(std::move(request));
   }
-  void Ring() override { inner_->Ring(); }
+  void Kick() override { inner_->Kick(); }
   void Flush() override { inner_->Flush(); }
   void Disconnect() override { inner_->Disconnect(); }
   void Shutdown() override { inner_->Shutdown(); }

@@ -125,7 +125,7 @@ TEST_F(FaultInjectingTest, AFailedEnqueueIsARefusalThatTheCardNeverSaw) {
   plan_.FailEnqueue(MakeError(ErrorReason::DEVICE_FAILED), 1);
   const auto refused = scene.pair->Enqueue({.work = FastRegisterWork{.region = region}});
   EXPECT_TRUE(FailedWith(refused.status(), ErrorReason::DEVICE_FAILED));
-  scene.pair->Ring();
+  scene.pair->Kick();
   EXPECT_TRUE(listener_.statuses.empty());
   EXPECT_EQ(region->remote_token(), before);
   EXPECT_TRUE(scene.pair->Enqueue({.work = ReceiveWork{}}).ok());
@@ -137,7 +137,7 @@ TEST_F(FaultInjectingTest, AQueuePairIsTheOneInside) {
   EXPECT_TRUE(FailedWith(scene.pair->Connect(scene.pair->address()), ErrorReason::QP_NOT_CONNECTABLE));
   ASSERT_TRUE(scene.pair->Enqueue({.work = ReceiveWork{}}).ok());
   ASSERT_TRUE(scene.pair->Enqueue({.work = SendWork{}}).ok());
-  scene.pair->Ring();
+  scene.pair->Kick();
   EXPECT_EQ(listener_.statuses, (std::vector<NtStatus>{NtStatus::kSuccess, NtStatus::kSuccess}));
   ASSERT_TRUE(scene.pair->Enqueue({.work = ReceiveWork{}}).ok());
   scene.pair->Flush();
@@ -153,7 +153,7 @@ TEST_F(FaultInjectingTest, AWindowIsBoundToTheRegionInside) {
   const auto window = *scene.domain->CreateMemoryWindow();
   const BindWork bind{.window = window, .region = region, .base = {kNdkPageBytes}, .length = kNdkPageBytes};
   ASSERT_TRUE(scene.pair->Enqueue({.work = bind}).ok());
-  scene.pair->Ring();
+  scene.pair->Kick();
   EXPECT_EQ(listener_.statuses, std::vector<NtStatus>{NtStatus::kSuccess});
   EXPECT_TRUE(FailedWith(region->Deregister(), ErrorReason::REGION_HAS_WINDOWS));
   window->Retire();

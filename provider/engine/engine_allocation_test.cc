@@ -48,7 +48,7 @@ class AllocationTest : public ::testing::Test {
     for (size_t index = 0; index < requests; ++index) {
       accepted = pair_->Enqueue(make(index)).ok() && accepted;
     }
-    pair_->Ring();
+    pair_->Kick();
     EXPECT_TRUE(accepted);
   }
   Entries HostEntries(size_t count) {

@@ -90,8 +90,7 @@ struct BeginResult {
 // The hardware of one queue pair: what a kind of card adds to an engine.
 // Lifetime: owned by its engine, which is set from the engine's constructor on.
 // Threads:  Begin, BeginTogether, Conclude: one call at a time. Issue, PostReceive, RunLater: under the engine's lock,
-// so they must not
-//           call the engine. All others: without a lock, from any thread.
+//           so they must not call the engine. All others: without a lock, from any thread.
 class EngineCard {
  public:
   virtual ~EngineCard() = default;

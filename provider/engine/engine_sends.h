@@ -37,7 +37,7 @@ class EngineSends {
   void SetReportedFailure() { reported_failure_ = true; }
   // Whether a request may begin now. `reaches_peer`: those that need the peer, too.
   bool MayBegin(bool reaches_peer) const;
-  // That request; sets what the turn says of its place.
+  // That request, to a peer that is local if the turn says so; sets what the turn says of the request's place.
   EngineRequest& Begin(EngineTurn& turn);
   // The next request if it may begin together with the last, which is local too; otherwise null.
   EngineRequest* BeginTogether();

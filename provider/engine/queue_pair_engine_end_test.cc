@@ -278,7 +278,7 @@ TEST(EngineEnd, WhoGivesTheQueuePairBackGetsAllRequestsAndLeavesNothing) {
   for (WorkRequest& request : std::vector<WorkRequest>{Receive(10), Write(1), Silent(Write(2))}) {
     ASSERT_TRUE(pair->Enqueue(std::move(request)).ok());
   }
-  pair->Ring();
+  pair->Kick();
   pair.reset();
   listener.Close();
   EXPECT_EQ(listener.outcomes(WorkQueue::kInitiator), (Outcomes{{1, kWritten, kCancelled}, {2, kWritten, kCancelled}}));

@@ -10,6 +10,7 @@
 #include "provider/networkdirect/nd_endpoint.h"
 #include "provider/networkdirect/nd_fast_region.h"
 #include "provider/networkdirect/nd_mappings.h"
+#include "provider/networkdirect/nd_memory_region.h"
 #include "provider/networkdirect/nd_status.h"
 #include "provider/networkdirect/nd_window.h"
 

@@ -65,7 +65,7 @@ TEST_F(SoftProviderTest, CardsOfOneProviderReachEachOther) {
   ProviderSide there(provider, "soft1");
   Connect(here, there);
   ASSERT_TRUE(there.pair().Enqueue(Receive(5)).ok());
-  there.pair().Ring();
+  there.pair().Kick();
   EXPECT_EQ(Result(here, Send(1)), NtStatus::kSuccess);
   EXPECT_EQ(there.listener().outcomes(WorkQueue::kReceive),
             (Outcomes{{5, OperationType::kReceive, NtStatus::kSuccess}}));
@@ -96,7 +96,7 @@ TEST_F(SoftProviderTest, ALongTransferAndASlowReadGoOnBesideTheCaller) {
   for (uint64_t context = 2; context <= 4; ++context) {
     ASSERT_TRUE(peer.pair().Enqueue(Request(context, all, WriteWork{{kPage}, remote})).ok());
   }
-  peer.pair().Ring();
+  peer.pair().Kick();
   ASSERT_TRUE(peer.listener().WaitFor(WorkQueue::kInitiator, 4));
   for (const Completion& completion : peer.listener().completions(WorkQueue::kInitiator)) {
     EXPECT_EQ(completion.status, NtStatus::kSuccess);
@@ -159,7 +159,7 @@ TEST_F(SoftProviderTest, AQueuePairThatGoesEndsWhatItWasDoing) {
     Connect(owner, peer);
     ASSERT_TRUE(peer.pair().Enqueue(Request(1, {}, ReadWork{{kPage}, {}})).ok());
     ASSERT_TRUE(peer.pair().Enqueue(Send(2)).ok());
-    peer.pair().Ring();
+    peer.pair().Kick();
   }
   EXPECT_EQ(owner.listener().peer_gone(), 1);
 }

@@ -204,7 +204,7 @@ TEST_F(KernelFastRegionTest, WhatTheModuleDoesNotEndStaysHeldUntilTheDomainEnds)
     const auto pair = *domain->CreateQueuePair(kRoomyLimits, *queue, *queue, listener);
     ASSERT_TRUE(pair->Connect(pair->address()).ok());
     ASSERT_TRUE(pair->Enqueue(FastRegister(1, region, {pages_.page(0)}, kAllRights, std::move(backing))).ok());
-    pair->Ring();
+    pair->Kick();
     ASSERT_TRUE(listener.WaitFor(WorkQueue::kInitiator, 1));
     module_->FailNext("Submit", EIO);
     module_->FailNext("DestroyRegion", EBUSY);

@@ -118,7 +118,7 @@ TEST_F(VerbsEndpointFailureTest, ShutdownTakesTheQueuePairAwayAndNothingIsReport
   EXPECT_EQ(fake_.live().cqs, before.cqs - 1);
   near_.Shutdown();
   near_.pair().Flush();
-  near_.pair().Ring();
+  near_.pair().Kick();
   Settle();
 }
 

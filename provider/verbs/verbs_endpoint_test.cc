@@ -171,7 +171,7 @@ TEST_F(VerbsEndpointTest, TheCardIsGivenRequestsAtOnceAndInOrder) {
   Connect(near_, far_);
   ASSERT_TRUE(near_.pair().Enqueue(Send(1)).ok());
   ASSERT_TRUE(near_.pair().Enqueue(Write(2)).ok());
-  near_.pair().Ring();
+  near_.pair().Kick();
   near_.Post(Read(3));
   EXPECT_THAT(Serials(near_), ElementsAre(1, 2, 3));
   EXPECT_EQ(near_.posted()[0].opcode, IBV_WR_SEND);

@@ -249,7 +249,7 @@ TEST_F(VerbsPayloadTest, HostBytesThatCannotBeComposedTravelAsEntriesOfTheirOwn)
   const std::span<std::byte> bytes(static_cast<std::byte*>(memory), 4 * kPage);
   const absl::Status status =
       side_.pair().Enqueue(Write(1, {Host(bytes.first(kPage)), Host(bytes.subspan(2 * kPage, kPage))}, {7})).status();
-  side_.pair().Ring();
+  side_.pair().Kick();
   EXPECT_TRUE(status.ok()) << status;
   side_.Shutdown();
   munmap(memory, 4 * kPage);

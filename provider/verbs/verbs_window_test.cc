@@ -252,7 +252,7 @@ class WindowProbeTest : public ::testing::Test {
     const auto pair = *domain->CreateQueuePair(kRoomyLimits, *queue, *queue, listener);
     EXPECT_TRUE(pair->Connect(pair->address()).ok());
     EXPECT_TRUE(pair->Enqueue(FastRegister(1, region, {pages_.page(0)})).ok());
-    pair->Ring();
+    pair->Kick();
     EXPECT_TRUE(listener.WaitFor(WorkQueue::kInitiator, 1));
     pair->Shutdown();
     return provider.fast_registrations();

@@ -47,11 +47,11 @@ class BareProvider final : private provider::QueuePairListener {
                .ok() &&
            ok;
     }
-    pair_->Ring();
+    pair_->Kick();
     for (const auto& region : regions_) {
       ok = pair_->Enqueue({.silent_success = true, .work = provider::InvalidateWork{.region = region}}).ok() && ok;
     }
-    pair_->Ring();
+    pair_->Kick();
     return ok;
   }
 

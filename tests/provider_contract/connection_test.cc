@@ -203,7 +203,7 @@ TEST_P(ConnectionContract, AfterAFlushReceivesAreCancelledAndNothingElseIsAccept
   near_.Shutdown();
   EXPECT_TRUE(near_.Refuses(Receive(11), ErrorReason::QP_NOT_CONNECTED)) << "its completion could not be reported";
   near_.pair().Flush();
-  near_.pair().Ring();
+  near_.pair().Kick();
   near_.Shutdown();
 }
 
@@ -229,7 +229,7 @@ TEST_P(ConnectionContract, AReceiveThatIsTooShortEndsBothSides) {
   near_.Post(Send(2));
   ASSERT_TRUE(far_.pair().Enqueue(Receive(10, {far_.Entry(0, 2), far_.Entry(8, 1)})).ok());
   ASSERT_TRUE(far_.pair().Enqueue(Receive(11, {far_.Entry(0, 100)})).ok());
-  far_.pair().Ring();
+  far_.pair().Kick();
   ASSERT_TRUE(far_.Received(2) && near_.Initiated(2));
   EXPECT_EQ(far_.received(), (Outcomes{{10, kReceived, NtStatus::kBufferOverflow}, {11, kReceived, kCancelled}}));
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, NtStatus::kRemoteResources}, {2, kSent, kCancelled}}));

@@ -86,7 +86,7 @@ TEST_P(RegistrationContract, AnEntryThatIsNotAllowedFailsAtItsOwner) {
     ASSERT_TRUE(side.pair().Enqueue(WorkRequest(row)).ok());
     // A card's own thread may begin the first, which fails, before the second is there.
     const bool accepted = side.pair().Enqueue(Silent(Write(99))).ok();
-    side.pair().Ring();
+    side.pair().Kick();
     ASSERT_TRUE(side.Initiated(accepted ? 2 : 1));
     const std::vector<Completion> initiated = side.listener().completions(WorkQueue::kInitiator);
     EXPECT_EQ(initiated[0].status, kViolation);

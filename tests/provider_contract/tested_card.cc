@@ -19,7 +19,7 @@ class SoftTestedCard final : public TestedCard {
   Provider& provider() override { return provider_; }
   std::string adapter() const override { return "soft0"; }
   size_t registrations() const override { return provider_.live_regions(); }
-  // It executes within Ring.
+  // It executes within Kick.
   void Settle() override {}
 
  private:

@@ -44,7 +44,7 @@ void Card::Connect(QueuePair& pair, const std::shared_ptr<QueuePair>& peer) {
   pair.early_visitors.clear();
   for (const auto& [address, weak] : visitors) {
     if (const std::shared_ptr<QueuePair> visitor = weak.lock(); visitor != nullptr) {
-      Ring(*visitor);
+      Kick(*visitor);
     }
   }
   if (peer->state == QueuePairState::kError) {
@@ -54,7 +54,7 @@ void Card::Connect(QueuePair& pair, const std::shared_ptr<QueuePair>& peer) {
   if (peer->state == QueuePairState::kInit) {
     peer->early_visitors[pair.address] = pair.weak_from_this();
   }
-  Ring(pair);
+  Kick(pair);
 }
 
 void Card::Disconnect(QueuePair& pair) {
@@ -64,11 +64,11 @@ void Card::Disconnect(QueuePair& pair) {
       request.stage = Request::Stage::kLanding;
     }
   }
-  Ring(pair);
+  Kick(pair);
   Flush(pair);
 }
 
-void Card::Ring(QueuePair& pair) {
+void Card::Kick(QueuePair& pair) {
   if (pair.running) {
     pair.run_again = true;
     return;
@@ -80,7 +80,7 @@ void Card::Ring(QueuePair& pair) {
     const std::shared_ptr<QueuePair> peer = pair.peer.lock();
     if (pair.sender_waits && !pair.receives.empty() && peer != nullptr) {
       pair.sender_waits = false;
-      Ring(*peer);
+      Kick(*peer);
     } else if (pair.run_again) {
       pair.run_again = false;
     } else {
@@ -92,7 +92,7 @@ void Card::Ring(QueuePair& pair) {
 
 void Card::Flush(QueuePair& pair) {
   pair.state = QueuePairState::kError;
-  Ring(pair);
+  Kick(pair);
 }
 
 void Card::Land(const Landing& landing) {
@@ -103,7 +103,7 @@ void Card::Land(const Landing& landing) {
   for (Request& request : pair->slots) {
     if (request.serial == landing.serial && request.stage == Request::Stage::kReading) {
       request.stage = Request::Stage::kLanding;
-      Ring(*pair);
+      Kick(*pair);
       return;
     }
   }
@@ -229,7 +229,7 @@ void Card::LoseConnection(QueuePair& pair, const QueuePair& lost, bool fatal) {
   if (fatal) {
     pair.state = QueuePairState::kError;
   }
-  Ring(pair);
+  Kick(pair);
 }
 
 Card::Door Card::Knock(QueuePair& pair) {

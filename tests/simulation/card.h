@@ -27,7 +27,7 @@ class Card {
   // Lets requests in flight finish and flushes the rest.
   void Disconnect(QueuePair& pair);
   // Executes requests until none can make progress.
-  void Ring(QueuePair& pair);
+  void Kick(QueuePair& pair);
   void Flush(QueuePair& pair);
   void Land(const Landing& landing);
 

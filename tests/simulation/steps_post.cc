@@ -113,7 +113,7 @@ void Post(Scene& scene, Client& client) {
   for (Request& request : accepted) {
     Accept(*pair, std::move(request));
   }
-  scene.card.Ring(*pair);
+  scene.card.Kick(*pair);
 }
 
 uint64_t HasReady(const Client& client) {

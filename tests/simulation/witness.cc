@@ -114,7 +114,7 @@ class WitnessQueuePair final : public DeviceQueuePair {
     }
     return inner_->Enqueue(std::move(request));
   }
-  void Ring() override { inner_->Ring(); }
+  void Kick() override { inner_->Kick(); }
   void Flush() override { inner_->Flush(); }
   void Disconnect() override { inner_->Disconnect(); }
   void Shutdown() override {

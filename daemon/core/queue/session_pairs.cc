@@ -116,7 +116,7 @@ absl::StatusOr<PostOutcome> SessionPairs::Post(QueuePairId id, std::span<const W
     ++outcome.posted;
   }
   // Also after a refusal: requests accepted before it must be executed, deferred or not.
-  held.pair->device().Ring();
+  held.pair->device().Kick();
   if (!outcome.issued_tokens.empty()) {
     node_.observer.Report(TokensIssued{.remote = outcome.issued_tokens.size()});
   }
