@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "base/strong_id.h"
-#include "base/unique_fd.h"
 #include "base/units.h"
 
 namespace rnicd {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "base/abandonable_thread.h"
 #include "base/clock.h"
+#include "base/system/abandonable_thread.h"
 #include "base/wall_time.h"
 #include "log/level.h"
 

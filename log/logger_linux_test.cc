@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "log/logger.h"
 
 namespace rnicd::log {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 #include "base/status.h"
 #include "ring/layout.h"
 

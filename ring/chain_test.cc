@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 #include "base/status.h"
 #include "ring/layout.h"
 

@@ -12,7 +12,7 @@
 #include <memory>
 #include <thread>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "ring/client_end.h"
 #include "ring/daemon_end.h"
 #include "ring/queue_end.h"

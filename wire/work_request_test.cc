@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 #include "base/status.h"
 
 namespace rnicd::wire {

@@ -18,7 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "base/safe_file.h"
+#include "base/files/safe_file.h"
 
 namespace rnicd {
 namespace {

@@ -23,7 +23,7 @@ struct ProgramText {
 //
 // A file has a flag on each line. Blanks at both ends of a line, a carriage return, a byte order mark, and comments,
 // which begin with "#" at the start of a line or behind a blank, belong to no value. The files follow the rule of
-// base/safe_file.h, and name no further files.
+// base/files/safe_file.h, and name no further files.
 //
 // absl's own parser would exit with status 1 for a mistake, take a comment for a part of the value, and read a file
 // that names itself for ever.

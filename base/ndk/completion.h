@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "base/error_reason.h"
+#include "base/ndk/operation_type.h"
 #include "base/ntstatus.h"
-#include "base/operation_type.h"
 #include "base/units.h"
 
 namespace rnicd {

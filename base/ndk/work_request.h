@@ -61,7 +61,7 @@ struct WorkRequest {
 
   // Returned with the completion; any value.
   uint64_t request_context = 0;
-  // kOpFlag values of base/op_flags.h combined by OR.
+  // kOpFlag values of base/ndk/op_flags.h combined by OR.
   uint32_t flags = 0;
   Operation operation;
 };

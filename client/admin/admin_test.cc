@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "client/cpp/transport_failure.h"
 
 namespace rnicd {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/ndk/registration.h"
 #include "base/strong_id.h"
 #include "base/units.h"
@@ -30,7 +30,7 @@ struct RegionRange {
 
 // The adapter's right to use a range of Memory: a registered NDK memory region.
 //
-// `flags` are kMrFlag values of base/access_rights.h combined by OR; 0 allows local reads only.
+// `flags` are kMrFlag values of base/ndk/access_rights.h combined by OR; 0 allows local reads only.
 // Lifetime: keeps its Memory and the session. The destructor deregisters and closes within
 //           ClientOptions::release_deadline. A moved-from region is not registered and may be destroyed or assigned.
 // Threads:  const methods are safe from several threads, the others are not. Callbacks run on a gRPC thread, or on

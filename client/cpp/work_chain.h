@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "base/ndk/op_flags.h"
 #include "base/ndk/sge.h"
 #include "base/ndk/work_request.h"
-#include "base/op_flags.h"
 #include "base/units.h"
 
 namespace rnicd::inline client {
@@ -19,7 +19,7 @@ class MemoryWindow;
 
 // Options of every request, besides its own parameters.
 struct RequestOptions {
-  // kOpFlag values of base/op_flags.h combined by OR; OpFlag in work_request.proto lists the operations that accept
+  // kOpFlag values of base/ndk/op_flags.h combined by OR; OpFlag in work_request.proto lists the operations that accept
   // each. kOpFlagInline is not allowed: the inline forms set it.
   uint32_t flags = 0;
   // Returned with the completion; any value.

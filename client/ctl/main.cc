@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "base/process_start.h"
+#include "base/system/process_start.h"
 #include "client/ctl/commands.h"
 
 int main(int argc, char** argv) {

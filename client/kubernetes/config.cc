@@ -8,7 +8,7 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "client/admin/amounts.h"
 
 ABSL_FLAG(std::string, admin_socket_dir, "/run/rnicd-admin", "directory of the daemon's admin.sock");

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/abandonable_thread.h"
 #include "base/flags/command_line.h"
-#include "base/process_start.h"
+#include "base/system/abandonable_thread.h"
+#include "base/system/process_start.h"
 #include "client/cpp/channel/channel.h"
 #include "client/kubernetes/config.h"
 #include "client/kubernetes/plugin.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/folder_linux.h"
+#include "base/files/folder_linux.h"
 #include "base/status.h"
-#include "base/this_process.h"
+#include "base/system/this_process.h"
 #include "client/cpp/channel/channel.h"
 #include "client/cpp/channel/unix_channel.h"
 #include "client/kubernetes/cdi_spec.h"

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "base/clock.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "client/kubernetes/admin_daemon.h"
 #include "client/kubernetes/config.h"
 #include "client/kubernetes/container_allocator.h"

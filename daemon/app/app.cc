@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/strip.h"
-#include "base/abandonable_thread.h"
-#include "base/heap.h"
 #include "base/mutex.h"
-#include "base/os.h"
 #include "base/status.h"
+#include "base/system/abandonable_thread.h"
+#include "base/system/heap.h"
+#include "base/system/os.h"
 #include "daemon/app/observers.h"
 #include "daemon/app/page_size.h"
 #include "daemon/app/pages.h"

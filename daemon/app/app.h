@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "base/clock.h"
-#include "base/file_watch.h"
-#include "base/random.h"
+#include "base/files/file_watch.h"
+#include "base/secrets/random.h"
 #include "daemon/app/config.h"
 #include "daemon/health/health_board.h"
 #include "daemon/health/serving_check.h"

@@ -6,7 +6,7 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "base/this_process.h"
+#include "base/system/this_process.h"
 #include "daemon/app/flag_reader.h"
 #include "daemon/app/memory_pool_flag.h"
 #include "daemon/app/provider_registry.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "daemon/core/memory/memory_pool.h"
 #include "daemon/core/memory/pool_refiller.h"
 #include "daemon/core/request/node.h"

@@ -6,7 +6,7 @@
 
 #include "absl/flags/declare.h"
 #include "base/status.h"
-#include "base/this_process.h"
+#include "base/system/this_process.h"
 #include "daemon/app/config_fixture_test.h"
 #include "daemon/app/provider_registry.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/paths.h"
+#include "base/files/paths.h"
 
 namespace rnicd::app {
 

@@ -29,7 +29,7 @@ class FlagReader {
   std::chrono::milliseconds Milliseconds(const absl::Flag<int64_t>& flag, int64_t lowest, int64_t highest);
   // Bits of `known`, in decimal or hexadecimal.
   uint32_t Bits(const absl::Flag<std::string>& flag, uint32_t known);
-  // An absolute path, clean (base/paths.h), or none.
+  // An absolute path, clean (base/files/paths.h), or none.
   std::string AbsolutePath(const absl::Flag<std::string>& flag);
   // Whether a file of this path exists, asked at each call; null without a path.
   std::function<bool()> PresenceOf(const absl::Flag<std::string>& flag);

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "base/folder_linux.h"
+#include "base/files/folder_linux.h"
 #include "base/status.h"
 #include "daemon/app/system_config_linux.h"
 

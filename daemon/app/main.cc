@@ -3,7 +3,7 @@
 // Exit status: 0 after SIGTERM or SIGINT, or what the console or the service manager sends instead; 1 when it could not
 // start or drain; 2 for flags that do not exist or have invalid values.
 
-#include "base/process_start.h"
+#include "base/system/process_start.h"
 #include "daemon/app/config.h"
 #include "daemon/app/run.h"
 

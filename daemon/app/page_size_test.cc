@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/os.h"
+#include "base/system/os.h"
 #include "base/units.h"
 
 namespace rnicd::app {

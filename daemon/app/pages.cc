@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/error_reason.h"
-#include "base/process_usage.h"
 #include "base/status.h"
-#include "base/this_process.h"
+#include "base/system/process_usage.h"
+#include "base/system/this_process.h"
 #include "daemon/status_page/assets.h"
 
 namespace rnicd::app {

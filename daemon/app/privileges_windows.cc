@@ -6,8 +6,8 @@
 #include <array>
 #include <vector>
 
+#include "base/files/unique_fd.h"
 #include "base/status.h"
-#include "base/unique_fd.h"
 #include "base/windows_status.h"
 
 namespace rnicd::app {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 namespace rnicd::app {
 namespace {

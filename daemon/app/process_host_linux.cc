@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/secret.h"
+#include "base/secrets/secret.h"
 #include "base/status.h"
 #include "daemon/app/fast_module_linux.h"
 #include "daemon/app/hidden_paths_linux.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "daemon/app/config.h"
 #include "provider/api/adapter_event.h"
 #include "provider/api/device.h"

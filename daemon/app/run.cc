@@ -8,7 +8,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "base/flags/command_line.h"
-#include "base/heap.h"
+#include "base/system/heap.h"
 #include "daemon/app/app.h"
 #include "daemon/app/config.h"
 #include "daemon/app/process_host.h"

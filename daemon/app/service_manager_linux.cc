@@ -10,7 +10,7 @@
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
-#include "base/this_process.h"
+#include "base/system/this_process.h"
 
 namespace rnicd::app {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 
 namespace rnicd::app {
 

@@ -6,7 +6,7 @@
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "daemon/app/system_config_linux.h"
 #include "daemon/app/system_flags.h"
 #include "daemon/app/verbs_flags_linux.h"

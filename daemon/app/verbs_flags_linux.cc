@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/os.h"
+#include "base/system/os.h"
 
 ABSL_FLAG(std::string, verbs_devices, "",
           "verbs provider: names of the cards to own, between commas (mlx5_0,mlx5_1); empty: all that can do reliable "

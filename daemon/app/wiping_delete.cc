@@ -3,7 +3,7 @@
 // which has allocators of its own.
 #include <new>
 
-#include "base/wipe.h"
+#include "base/secrets/wipe.h"
 
 // NOLINTBEGIN(misc-new-delete-overloads): those of the standard library stay.
 void operator delete(void* memory) noexcept { rnicd::WipeAndFree(memory); }

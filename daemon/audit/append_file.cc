@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/safe_file.h"
+#include "base/files/safe_file.h"
 #include "base/status.h"
 
 namespace rnicd::audit {

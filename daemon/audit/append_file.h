@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/audit/log_file.h"
 
 namespace rnicd::audit {
@@ -16,7 +16,7 @@ namespace rnicd::audit {
 // Threads: one at a time.
 class AppendFile {
  public:
-  // Creates the file, for its owner only, when it does not exist. Errors: those of base/safe_file.h; a file that
+  // Creates the file, for its owner only, when it does not exist. Errors: those of base/files/safe_file.h; a file that
   // another user could have written is refused, and so is a symbolic link. A line without an end that the file has
   // already stays, and ends where the next one begins.
   static absl::StatusOr<AppendFile> Open(std::string path);

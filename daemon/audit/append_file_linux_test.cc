@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "base/foreign_file_linux_test.h"
+#include "base/files/foreign_file_linux_test.h"
 #include "daemon/audit/audit_fixture_linux_test.h"
 
 namespace rnicd::audit {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "base/abandonable_thread.h"
 #include "base/clock.h"
+#include "base/system/abandonable_thread.h"
 #include "daemon/audit/audit_queue.h"
 #include "daemon/core/tenant/observation.h"
 #include "log/logger.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/foreign_file_linux_test.h"
+#include "base/files/foreign_file_linux_test.h"
 #include "daemon/audit/audit_fixture_linux_test.h"
 #include "daemon/core/session/core_fixture_test.h"
 

@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "base/safe_file_linux.h"
+#include "base/files/safe_file_linux.h"
 #include "daemon/audit/log_file.h"
 
 namespace rnicd::audit {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "base/windows_status.h"
 #include "daemon/audit/log_file.h"
 

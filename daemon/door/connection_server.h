@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "base/secret.h"
-#include "base/unique_socket.h"
+#include "base/secrets/secret.h"
+#include "base/system/unique_socket.h"
 #include "daemon/core/tenant/caller.h"
 
 namespace rnicd::door {

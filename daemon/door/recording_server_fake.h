@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/unique_socket.h"
+#include "base/system/unique_socket.h"
 #include "daemon/door/connection_server.h"
 
 namespace rnicd::door {

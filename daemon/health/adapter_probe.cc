@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/status.h"
 #include "base/units.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "base/os.h"
+#include "base/system/os.h"
 #include "provider/api/device.h"
 
 namespace rnicd::health {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/faulty_os.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "base/status.h"
+#include "base/system/faulty_os.h"
 #include "provider/decorator/fault_injecting.h"
 #include "provider/soft/soft_provider.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "base/os.h"
+#include "base/system/os.h"
 #include "daemon/health/adapter_probe.h"
 #include "daemon/health/probe_record.h"
 #include "provider/api/device.h"

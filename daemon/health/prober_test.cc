@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/manual_clock_fake.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "base/status.h"
 #include "base/waiting_fixture.h"
 #include "daemon/health/hanging_provider_test.h"

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <deque>
 
+#include "base/files/unique_fd.h"
 #include "base/manual_clock_fake.h"
-#include "base/unique_fd.h"
 #include "base/waiting_fixture.h"
 
 namespace rnicd::metrics {

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/metrics/host_port.h"
 
 namespace rnicd::metrics {

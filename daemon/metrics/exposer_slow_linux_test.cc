@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "base/files/unique_fd.h"
 #include "base/manual_clock_fake.h"
-#include "base/unique_fd.h"
 #include "base/waiting_fixture.h"
 #include "daemon/metrics/exposer.h"
 

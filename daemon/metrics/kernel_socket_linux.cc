@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/errno_status.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/metrics/kernel_socket.h"
 
 namespace rnicd::metrics {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "base/process_usage.h"
+#include "base/system/process_usage.h"
 #include "daemon/core/memory/memory_pool.h"
 #include "daemon/core/ring/ring_host.h"
 #include "daemon/metrics/names.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "daemon/core/tenant/caller.h"
 #include "daemon/core/tenant/observation.h"
 #include "daemon/door/refusal.h"

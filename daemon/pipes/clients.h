@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "base/secret.h"
-#include "base/unique_socket.h"
+#include "base/secrets/secret.h"
+#include "base/system/unique_socket.h"
 #include "daemon/core/request/node.h"
 #include "daemon/core/session/session_registry.h"
 #include "daemon/door/connect_rates.h"

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/secret.h"
+#include "base/secrets/secret.h"
 #include "daemon/core/tenant/observation.h"
 #include "daemon/pipes/front_door_fixture.h"
 

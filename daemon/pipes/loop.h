@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 
 namespace rnicd::pipes {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/pipes/door.h"
 #include "daemon/pipes/loop.h"
 #include "daemon/pipes/pipe_message.h"

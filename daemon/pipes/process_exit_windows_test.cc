@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/winsock.h"
+#include "base/system/winsock.h"
 #include "daemon/pipes/front_door_fixture.h"
 #include "daemon/pipes/security.h"
 

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "base/unique_socket.h"
+#include "base/system/unique_socket.h"
 #include "daemon/pipes/door.h"
 
 namespace rnicd::pipes {

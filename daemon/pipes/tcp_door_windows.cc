@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "base/winsock.h"
+#include "base/system/winsock.h"
 #include "daemon/pipes/tcp_door.h"
 
 namespace rnicd::pipes {

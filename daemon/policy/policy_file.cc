@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "base/safe_file.h"
+#include "base/files/safe_file.h"
 #include "base/status.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/policy/policy_rules.h"

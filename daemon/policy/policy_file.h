@@ -17,8 +17,8 @@ inline constexpr size_t kPolicyBytesMax = size_t{1} << 20;
 // syntax error hides the errors behind it.
 absl::StatusOr<core::Policy> ParsePolicy(std::string_view text, std::string_view file_name);
 
-// Reads the file, which must be a safe one (base/safe_file.h) of at most kPolicyBytesMax; a symbolic link is followed.
-// Errors: ParsePolicy's, with the path as the file's name; those of base/safe_file.h.
+// Reads the file, which must be a safe one (base/files/safe_file.h) of at most kPolicyBytesMax; a symbolic link is
+// followed. Errors: ParsePolicy's, with the path as the file's name; those of base/files/safe_file.h.
 absl::StatusOr<core::Policy> LoadPolicy(const std::string& path);
 
 }  // namespace rnicd::policy

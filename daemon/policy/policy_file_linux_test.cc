@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/foreign_file_linux_test.h"
+#include "base/files/foreign_file_linux_test.h"
 #include "daemon/policy/policy_file.h"
 #include "daemon/policy/policy_fixture_test.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/errno_status.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/rings/doorbell_watch.h"
 
 namespace rnicd::rings {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "base/windows_status.h"
 #include "daemon/rings/doorbell_watch.h"
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/os.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
+#include "base/system/os.h"
 #include "daemon/core/queue/queue_fixture_test.h"
 #include "daemon/rings/ring_threads.h"
 #include "ring/chain.h"

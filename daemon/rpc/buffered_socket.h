@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/unique_socket.h"
+#include "base/system/unique_socket.h"
 #include "daemon/rpc/event_loop.h"
 #include "daemon/rpc/socket_io.h"
 

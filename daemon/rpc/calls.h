@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/secret.h"
+#include "base/secrets/secret.h"
 #include "daemon/rpc/budget.h"
 #include "daemon/rpc/event_loop.h"
 #include "daemon/rpc/http2_session.h"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/wipe.h"
+#include "base/secrets/wipe.h"
 
 namespace rnicd::rpc {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "base/clock.h"
-#include "base/unique_socket.h"
+#include "base/system/unique_socket.h"
 #include "daemon/rpc/buffered_socket.h"
 #include "daemon/rpc/calls.h"
 #include "daemon/rpc/event_loop.h"

@@ -1,7 +1,7 @@
 #include "daemon/rpc/event_loop.h"
 
+#include "base/secrets/wipe.h"
 #include "base/status.h"
-#include "base/wipe.h"
 
 namespace rnicd::rpc {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/heap.h"
-#include "base/wipe.h"
+#include "base/secrets/wipe.h"
+#include "base/system/heap.h"
 #include "daemon/rpc/calls.h"
 
 namespace rnicd::rpc {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/secret.h"
+#include "base/secrets/secret.h"
 #include "daemon/rpc/budget.h"
 #include "daemon/rpc/limits.h"
 

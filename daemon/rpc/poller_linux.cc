@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/errno_status.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/rpc/poller.h"
 
 namespace rnicd::rpc {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/unique_socket.h"
+#include "base/system/unique_socket.h"
+#include "base/system/winsock.h"
 #include "base/windows_status.h"
-#include "base/winsock.h"
 #include "daemon/rpc/poller.h"
 
 namespace rnicd::rpc {

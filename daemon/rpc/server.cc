@@ -3,8 +3,8 @@
 #include <chrono>
 #include <utility>
 
-#include "base/heap.h"
 #include "base/status.h"
+#include "base/system/heap.h"
 
 namespace rnicd::rpc {
 namespace {

@@ -20,7 +20,7 @@
 
 #include "base/manual_clock_fake.h"
 #include "base/mutex.h"
-#include "base/unique_socket.h"
+#include "base/system/unique_socket.h"
 #include "base/waiting_fixture.h"
 #include "daemon/rpc/outgoing_response.h"
 #include "daemon/rpc/server.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/rpc/server_fixture_test.h"
 
 namespace rnicd::rpc {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/unique_socket.h"
+#include "base/system/unique_socket.h"
 
 namespace rnicd::rpc {
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <winsock2.h>
 
-#include "base/winsock.h"
+#include "base/system/winsock.h"
 #include "daemon/rpc/poller.h"
 #include "daemon/rpc/socket_pair_fixture.h"
 

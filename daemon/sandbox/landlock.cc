@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "base/files/unique_fd.h"
 #include "base/status.h"
-#include "base/unique_fd.h"
 #include "daemon/sandbox/failed_step.h"
 #include "daemon/sandbox/system_calls.h"
 

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/sandbox/sandbox.h"
 
 // A process that enters the sandbox: that cannot be undone, so every check gets its own child.

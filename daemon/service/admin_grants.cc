@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/pod_uid.h"
-#include "base/secret.h"
+#include "base/secrets/secret.h"
 #include "base/status.h"
 #include "daemon/core/tenant/caller.h"
 #include "daemon/policy/limits_wire.h"

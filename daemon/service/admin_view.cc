@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "base/process_usage.h"
 #include "base/status.h"
-#include "base/this_process.h"
+#include "base/system/process_usage.h"
+#include "base/system/this_process.h"
 #include "daemon/core/memory/memory_pool.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/service/convert.h"

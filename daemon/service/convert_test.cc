@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "daemon/core/session/session.h"
 
 namespace rnicd::service {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/this_process.h"
+#include "base/system/this_process.h"
 #include "daemon/core/memory/memory_pool.h"
 #include "daemon/status_page/session_rows.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/door/bulkhead.h"
 #include "daemon/transport/admission.h"
 #include "daemon/transport/inbox.h"

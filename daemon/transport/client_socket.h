@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/unique_socket.h"
+#include "base/system/unique_socket.h"
 #include "daemon/door/bulkhead.h"
 
 namespace rnicd::transport {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 #include "daemon/transport/admission.h"
 #include "daemon/transport/client_socket.h"
 #include "daemon/transport/socket_directory.h"

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "base/os.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
+#include "base/system/os.h"
 #include "daemon/core/memory/ticket_table.h"
 
 namespace rnicd::transport {

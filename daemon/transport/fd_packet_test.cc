@@ -12,9 +12,9 @@
 #include <random>
 #include <vector>
 
-#include "base/faulty_os.h"
-#include "base/os.h"
 #include "base/status.h"
+#include "base/system/faulty_os.h"
+#include "base/system/os.h"
 #include "rnicd/v1/fd_channel.pb.h"
 
 namespace rnicd::transport {

@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 #include "daemon/core/request/node.h"
 #include "daemon/core/session/session_registry.h"
 #include "daemon/core/tenant/caller.h"

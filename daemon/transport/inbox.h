@@ -3,8 +3,8 @@
 #include <functional>
 #include <vector>
 
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 
 namespace rnicd::transport {
 

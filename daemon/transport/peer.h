@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/core/tenant/caller.h"
 
 namespace rnicd::transport {

@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "base/safe_file_linux.h"
+#include "base/files/safe_file_linux.h"
 #include "base/status.h"
 
 namespace rnicd::transport {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/ndk/adapter_info.h"
 #include "base/status.h"
 #include "base/units.h"

@@ -11,10 +11,10 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
+#include "base/ndk/operation_type.h"
 #include "base/ndk/queue_pair.h"
 #include "base/ntstatus.h"
-#include "base/operation_type.h"
 #include "base/units.h"
 
 namespace rnicd::provider {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "base/faulty_os.h"
-#include "base/os.h"
+#include "base/system/faulty_os.h"
+#include "base/system/os.h"
 #include "base/units.h"
 
 namespace rnicd::provider {

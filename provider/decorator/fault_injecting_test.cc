@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "base/status.h"
 #include "provider/soft/soft_provider.h"
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "provider/soft/soft_provider.h"
 
 namespace rnicd::provider {

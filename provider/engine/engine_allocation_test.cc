@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "base/counted_allocations_test.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
+#include "base/system/counted_allocations_test.h"
 #include "provider/api/requests_test.h"
 #include "provider/soft/soft_provider.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "provider/engine/engine_fabric.h"
 #include "provider/networkdirect/completion_loop.h"
 #include "provider/networkdirect/nd_device.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "provider/api/adapter_event.h"
 #include "provider/api/device.h"
 #include "provider/networkdirect/nd_library.h"

@@ -5,7 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/mutex.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "provider/engine/invalidatable.h"
 #include "provider/networkdirect/card_range.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "provider/engine/engine_fabric.h"
 #include "provider/soft/soft_engine.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "base/status.h"
 #include "provider/api/recording_listener_test.h"
 #include "provider/api/requests_test.h"

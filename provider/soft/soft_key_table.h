@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "base/units.h"
 
 namespace rnicd::provider {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/ndk/adapter_info.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "provider/soft/soft_fabric.h"
 #include "provider/soft/soft_key_table.h"
 

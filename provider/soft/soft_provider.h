@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/ndk/adapter_info.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "provider/api/device.h"
 #include "provider/soft/soft_engine.h"
 

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "absl/container/inlined_vector.h"
-#include "base/access_rights.h"
 #include "base/mutex.h"
+#include "base/ndk/access_rights.h"
 #include "base/units.h"
 #include "provider/soft/pin_gate.h"
 #include "provider/soft/soft_target.h"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 namespace rnicd::provider {
 namespace {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <thread>
 
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 
 namespace rnicd::provider {
 

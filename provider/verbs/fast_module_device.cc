@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "provider/verbs/domain_numbers.h"
 #include "provider/verbs/fast_module.h"
 

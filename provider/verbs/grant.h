@@ -4,7 +4,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/units.h"
 #include "provider/engine/grant_holder.h"
 #include "provider/verbs/registration.h"

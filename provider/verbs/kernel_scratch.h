@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/units.h"
 #include "kernel/rnicd_fr/rnicd_fr.h"
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/os.h"
 #include "base/status.h"
+#include "base/system/os.h"
 
 namespace rnicd::provider {
 namespace {

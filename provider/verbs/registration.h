@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/units.h"
 #include "provider/api/device.h"
 #include "provider/verbs/verbs_domain.h"

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ndk/adapter_info.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "provider/api/adapter_event.h"
 #include "provider/api/device.h"
 #include "provider/engine/engine_fabric.h"

@@ -6,8 +6,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "base/access_rights.h"
 #include "base/mutex.h"
+#include "base/ndk/access_rights.h"
 #include "base/units.h"
 #include "provider/engine/invalidatable.h"
 #include "provider/verbs/kernel_engine.h"

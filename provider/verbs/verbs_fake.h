@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 #include "provider/verbs/verbs_api.h"
 #include "provider/verbs/verbs_keys_fake.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "base/status.h"
 #include "provider/api/provider_side_test.h"
 #include "provider/api/recording_listener_test.h"

@@ -56,9 +56,9 @@ def _completions_table(repo, sections, values):
     """The ways in which a completion can fail, with the operations that each can end."""
     rows = {row[0]: row for _, rows in sections for row in rows}
     operations = {}
-    for operation, reason in _OUTCOME.findall((repo / "base/completion_outcomes.inc").read_text()):
+    for operation, reason in _OUTCOME.findall((repo / "base/ndk/completion_outcomes.inc").read_text()):
         if reason not in rows:
-            raise Problem(f"base/completion_outcomes.inc names {reason}, which base/error_reasons.inc does not have")
+            raise Problem(f"base/ndk/completion_outcomes.inc names {reason}, which base/error_reasons.inc does not have")
         operations.setdefault(reason, []).append(_spaced(operation))
     lines = ["| `ntstatus` | `reason` | Operations | Meaning |", "|---|---|---|---|"]
     for reason, of in operations.items():

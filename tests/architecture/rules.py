@@ -5,107 +5,124 @@
 # generated service code, "proto" the generated messages. A folder that is not listed may not exist.
 ARROWS = {
     "base": [],
+    # NDK's own types.
     "base/ndk": ["base"],
+    "base/secrets": ["base"],
+    # Below here the system is asked.
+    "base/files": ["base"],
+    "base/system": ["base/files", "base"],
     # Flags of the daemon and of the device plugin.
-    "base/flags": ["base"],
+    "base/flags": ["base/files", "base/system", "base"],
     "proto": [],
     "wire": ["base/ndk", "base", "proto"],
     # What a client and the daemon share in memory.
-    "ring": ["base/ndk", "base"],
+    "ring": ["base/ndk", "base/files", "base"],
     # Shared by the daemon and the device plugin, whose lines are read side by side.
-    "log": ["base"],
+    "log": ["base/system", "base"],
     "log/library_log": ["log", "base"],
     # The interface of the kernel's module; what implements it is kbuild's.
     "kernel/rnicd_fr": [],
     "provider/api": ["base/ndk", "base"],
-    "provider/engine": ["provider/api", "base/ndk", "base"],
-    "provider/soft": ["provider/engine", "provider/api", "base/ndk", "base"],
-    "provider/verbs": ["provider/engine", "provider/api", "kernel/rnicd_fr", "base/ndk", "base"],
-    "provider/networkdirect": ["provider/engine", "provider/api", "base/ndk", "base"],
-    "provider/decorator": ["provider/api", "base/ndk", "base"],
+    "provider/engine": ["provider/api", "base"],
+    "provider/soft": ["provider/engine", "provider/api", "base/ndk", "base/secrets", "base"],
+    "provider/verbs": [
+        "provider/engine", "provider/api", "kernel/rnicd_fr", "base/ndk", "base/secrets", "base/files", "base",
+    ],
+    "provider/networkdirect": ["provider/engine", "provider/api", "base/ndk", "base/secrets", "base"],
+    "provider/decorator": ["provider/api", "base"],
     # In rooms; it has no files of its own.
-    "daemon/core": ["provider/api", "ring", "base/ndk", "base"],
-    "daemon/core/tenant": ["provider/api", "base/ndk", "base"],
-    "daemon/core/request": ["daemon/core/tenant", "provider/api", "ring", "base/ndk", "base"],
-    "daemon/core/memory": ["daemon/core/request", "daemon/core/tenant", "provider/api", "base/ndk", "base"],
+    "daemon/core": ["provider/api", "ring", "base"],
+    "daemon/core/tenant": ["provider/api", "base/ndk", "base/secrets", "base/system", "base"],
+    "daemon/core/request": ["daemon/core/tenant", "provider/api", "ring", "base/ndk", "base/secrets", "base/system", "base"],
+    "daemon/core/memory": [
+        "daemon/core/request", "daemon/core/tenant", "provider/api", "base/ndk", "base/secrets", "base/files",
+        "base/system", "base",
+    ],
     "daemon/core/region": [
-        "daemon/core/memory", "daemon/core/request", "daemon/core/tenant", "provider/api", "base/ndk", "base",
+        "daemon/core/memory", "daemon/core/request", "daemon/core/tenant", "provider/api", "base/ndk", "base/system",
+        "base",
     ],
     "daemon/core/queue": [
         "daemon/core/region", "daemon/core/memory", "daemon/core/request", "daemon/core/tenant", "provider/api", "ring",
-        "base/ndk", "base",
+        "base/ndk", "base/files", "base/system", "base",
     ],
-    "daemon/core/ring": ["daemon/core/memory", "daemon/core/request", "daemon/core/tenant", "ring", "base/ndk", "base"],
+    "daemon/core/ring": [
+        "daemon/core/memory", "daemon/core/request", "daemon/core/tenant", "ring", "base/files", "base/system", "base",
+    ],
     "daemon/core/session": [
         "daemon/core/ring", "daemon/core/queue", "daemon/core/region", "daemon/core/memory", "daemon/core/request",
-        "daemon/core/tenant", "provider/api", "ring", "base/ndk", "base",
+        "daemon/core/tenant", "provider/api", "ring", "base/files", "base",
     ],
-    "daemon/rings": ["daemon/core/", "ring", "base/ndk", "base"],
-    "daemon/health": ["provider/api", "base/ndk", "base"],
-    "daemon/audit": ["daemon/core/", "log", "base"],
-    "daemon/metrics": ["daemon/core/", "provider/api", "base/ndk", "base"],
-    "daemon/policy": ["daemon/core/", "base", "proto"],
-    "daemon/status_page": ["daemon/core/", "provider/api", "base"],
-    "daemon/sandbox": ["kernel/rnicd_fr", "base"],
-    "daemon/rpc": ["base"],
+    "daemon/rings": ["daemon/core/", "ring", "base/ndk", "base/files", "base"],
+    "daemon/health": ["provider/api", "base/ndk", "base/system", "base"],
+    "daemon/audit": ["daemon/core/", "log", "base/files", "base/system", "base"],
+    "daemon/metrics": ["daemon/core/", "provider/api", "base/files", "base/system", "base"],
+    "daemon/policy": ["daemon/core/", "base/files", "base", "proto"],
+    "daemon/status_page": ["daemon/core/", "provider/api", "base/system", "base"],
+    "daemon/sandbox": ["kernel/rnicd_fr", "base/files", "base"],
+    "daemon/rpc": ["base/secrets", "base/files", "base/system", "base"],
     "daemon/gate": ["daemon/core/", "log", "base", "proto"],
     "daemon/service": [
-        "daemon/gate", "daemon/core/", "daemon/health", "daemon/policy", "wire", "provider/api", "base/ndk", "base", "proto",
+        "daemon/gate", "daemon/core/", "daemon/health", "daemon/policy", "wire", "provider/api", "base/secrets",
+        "base/system", "base", "proto",
     ],
-    "daemon/door": ["daemon/core/", "log", "base"],
-    "daemon/pipes": ["daemon/door", "daemon/core/", "log", "wire", "base", "proto"],
-    "daemon/transport": ["daemon/door", "daemon/core/", "log", "wire", "base", "proto"],
-    "daemon/server": [
-        "daemon/rpc", "daemon/gate", "daemon/door", "wire", "daemon/core/", "log", "base", "proto",
+    "daemon/door": ["daemon/core/", "log", "base/secrets", "base/system", "base"],
+    "daemon/pipes": [
+        "daemon/door", "daemon/core/", "log", "wire", "base/secrets", "base/files", "base/system", "base", "proto",
     ],
+    "daemon/transport": ["daemon/door", "daemon/core/", "log", "wire", "base/files", "base/system", "base", "proto"],
+    "daemon/server": ["daemon/rpc", "daemon/gate", "daemon/door", "wire", "daemon/core/", "log", "base", "proto"],
     "daemon/app": [
         "daemon/server", "daemon/rpc", "daemon/service", "daemon/gate", "wire", "daemon/transport", "daemon/pipes",
-        "daemon/door", "daemon/metrics",
-        "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox", "daemon/core/", "daemon/health",
-        "daemon/rings", "log", "log/library_log", "provider/verbs", "provider/networkdirect", "provider/soft",
-        "provider/decorator", "provider/api", "base/ndk",
-        "base/flags", "base",
+        "daemon/door", "daemon/metrics", "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox",
+        "daemon/core/", "daemon/health", "daemon/rings", "log", "log/library_log", "provider/verbs",
+        "provider/networkdirect", "provider/soft", "provider/decorator", "provider/api", "base/ndk", "base/secrets",
+        "base/files", "base/system", "base/flags", "base",
     ],
     # librnicd: the interface, which is installed; below it what fills it. The rooms may include the interface.
     "client/cpp": ["base/ndk", "base"],
-    "client/cpp/channel": ["client/cpp", "wire", "base", "proto", "grpc"],
-    "client/cpp/rings": ["client/cpp/channel", "client/cpp", "wire", "ring", "base/ndk", "base", "proto"],
+    "client/cpp/channel": ["client/cpp", "wire", "base/files", "base", "proto", "grpc"],
+    "client/cpp/rings": [
+        "client/cpp/channel", "client/cpp", "wire", "ring", "base/ndk", "base/files", "base/system", "base", "proto",
+    ],
     "client/cpp/session": ["client/cpp/rings", "client/cpp/channel", "client/cpp", "base", "proto", "grpc"],
     "client/cpp/objects": [
-        "client/cpp/session", "client/cpp/rings", "client/cpp/channel", "client/cpp", "wire", "ring", "base/ndk", "base",
-        "proto", "grpc",
+        "client/cpp/session", "client/cpp/rings", "client/cpp/channel", "client/cpp", "wire", "ring", "base/ndk",
+        "base/system", "base", "proto", "grpc",
     ],
     "client/admin": ["client/cpp/channel", "client/cpp", "base", "proto", "grpc"],
     # rnicctl: what is typed, what is printed, what selftest and the demos do, one file a command, and the tool.
-    "client/ctl/line": ["client/admin", "client/cpp", "base"],
-    "client/ctl/output": ["client/ctl/line", "client/cpp", "base", "proto"],
-    "client/ctl/trials": ["client/ctl/output", "client/ctl/line", "client/cpp", "base"],
+    "client/ctl/line": ["client/admin", "client/cpp", "base/ndk", "base/files", "base"],
+    "client/ctl/output": ["client/ctl/line", "client/cpp", "base/files", "base", "proto"],
+    "client/ctl/trials": ["client/ctl/output", "client/ctl/line", "client/cpp", "base/secrets", "base/system", "base"],
     "client/ctl/commands": [
         "client/ctl/trials", "client/ctl/output", "client/ctl/line", "client/admin", "client/cpp/channel", "client/cpp",
-        "base", "proto", "grpc",
+        "base/secrets", "base/files", "base/system", "base", "proto", "grpc",
     ],
-    "client/ctl": ["client/ctl/commands", "client/ctl/output", "client/ctl/line", "client/cpp", "base"],
+    "client/ctl": ["client/ctl/commands", "client/ctl/output", "client/ctl/line", "client/cpp", "base/system"],
     # The device plugin: devices as numbers, what the node says of its pods, grants for them, the kubelet's calls, and what
     # joins them.
     "client/kubernetes/resources": ["client/admin", "base"],
-    "client/kubernetes/node": ["client/kubernetes/resources", "client/cpp/channel", "base", "proto", "grpc"],
+    "client/kubernetes/node": ["client/kubernetes/resources", "client/cpp/channel", "base/files", "base", "proto", "grpc"],
     "client/kubernetes/grants": [
-        "client/kubernetes/node", "client/kubernetes/resources", "client/admin", "client/cpp", "log", "base", "proto",
+        "client/kubernetes/node", "client/kubernetes/resources", "client/admin", "client/cpp", "log", "base/secrets",
+        "base", "proto",
     ],
-    "client/kubernetes/kubelet": ["client/kubernetes/resources", "client/cpp/channel", "log", "base", "grpc"],
+    "client/kubernetes/kubelet": ["client/kubernetes/resources", "client/cpp/channel", "log", "base/files", "base", "grpc"],
     "client/kubernetes": [
         "client/kubernetes/kubelet", "client/kubernetes/grants", "client/kubernetes/node", "client/kubernetes/resources",
-        "client/admin", "client/cpp/channel", "client/cpp", "log", "log/library_log", "base/flags", "base", "proto", "grpc",
+        "client/admin", "client/cpp/channel", "client/cpp", "log", "log/library_log", "base/secrets", "base/files",
+        "base/system", "base/flags", "base", "proto", "grpc",
     ],
 }
 # Folders in rooms whose tests share fixtures, and may include all rooms.
-SHARED_FIXTURES = ["daemon/core"]
+SHARED_FIXTURES = ["base", "daemon/core"]
 # Trees that no arrow may join, in either direction: they are programs of their own and meet on the wire.
 SEPARATE = [("client", "daemon")]
 # Folders that may include everything. Nothing but these may include tests/.
 FREE_FOLDERS = ["tests", "examples"]
 # A test beside the code may also use these: real providers instead of mocks.
-UNIT_TEST_ARROWS = ["provider/api", "provider/soft", "provider/decorator", "base/ndk", "base"]
+UNIT_TEST_ARROWS = ["provider/api", "provider/soft", "provider/decorator", "base/"]
 # Folders that may see only some of the generated headers.
 PROTO_SUBSETS = {
     "daemon/transport": ["rnicd/v1/fd_channel.pb.h", "rnicd/v1/error.pb.h"],
@@ -123,7 +140,7 @@ EXTERNAL_INCLUDES = {
     "grpcpp/": ["client", "tests", "examples"],
     "nghttp2/": ["daemon/rpc", "tests/bench/http2_echo.cc"],
     "google/protobuf/stubs/": ["log/library_log", "daemon/server"],
-    "openssl/": ["base/secret_linux.cc"],
+    "openssl/": ["base/secrets/secret_linux.cc"],
     "seccomp.h": ["daemon/sandbox"],
     "sys/capability.h": ["daemon/sandbox"],
     "prometheus/": ["daemon/metrics"],

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 #include "tests/bench/in_process.h"
 
 namespace rnicd::bench {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "tests/bench/bare_echo.h"
 
 namespace rnicd::bench {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 
-#include "base/os.h"
+#include "base/system/os.h"
 #include "daemon/core/session/wired_node_test.h"
 #include "provider/soft/soft_provider.h"
 #include "tests/bench/bench.h"

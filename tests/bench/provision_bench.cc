@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "base/os.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
+#include "base/system/os.h"
 #include "client/cpp/client.h"
 #include "provider/soft/soft_provider.h"
 #include "tests/bench/bench.h"

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/units.h"
 #include "client/cpp/client.h"
 #include "client/cpp/memory.h"

@@ -1,7 +1,7 @@
 #include "tests/bench/ring_user.h"
 
-#include "base/access_rights.h"
-#include "base/op_flags.h"
+#include "base/ndk/access_rights.h"
+#include "base/ndk/op_flags.h"
 #include "client/cpp/session/connection.h"
 #include "tests/bench/ring_turns.h"
 

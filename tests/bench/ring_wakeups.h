@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 namespace rnicd::bench {
 

@@ -1,6 +1,6 @@
 #include "tests/fuzz/chain_input.h"
 
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 
 namespace rnicd::fuzz {
 namespace {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/status.h"
-#include "base/unique_socket.h"
+#include "base/system/unique_socket.h"
 #include "daemon/audit/audit_line.h"
 #include "daemon/rpc/limits.h"
 #include "daemon/service/methods.h"

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/faulty_os.h"
 #include "base/manual_clock_fake.h"
 #include "base/mutex.h"
-#include "base/seeded_random_fake.h"
+#include "base/secrets/seeded_random_fake.h"
+#include "base/system/faulty_os.h"
 #include "daemon/core/session/wired_node_test.h"
 #include "daemon/health/health_board.h"
 #include "daemon/rings/ring_threads.h"

@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
-#include "base/unique_socket.h"
+#include "base/system/unique_socket.h"
 #include "daemon/rpc/server.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/faulty_os.h"
 #include "base/manual_clock_fake.h"
-#include "base/seeded_random_fake.h"
+#include "base/secrets/seeded_random_fake.h"
+#include "base/system/faulty_os.h"
 #include "daemon/core/session/wired_node_test.h"
 #include "provider/soft/soft_provider.h"
 

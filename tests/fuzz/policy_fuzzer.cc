@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/manual_clock_fake.h"
-#include "base/seeded_random_fake.h"
+#include "base/secrets/seeded_random_fake.h"
 #include "daemon/core/tenant/tenant_directory.h"
 #include "daemon/policy/policy_file.h"
 #include "rnicd/v1/policy.pb.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 #include "base/status.h"
 #include "tests/fuzz/check.h"
 

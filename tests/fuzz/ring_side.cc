@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/error_reason.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/core/session/session.h"
 #include "ring/layout.h"
 #include "ring/shared_word.h"

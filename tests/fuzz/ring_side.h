@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/files/unique_fd.h"
 #include "base/strong_id.h"
-#include "base/unique_fd.h"
 #include "daemon/core/session/session_registry.h"
 
 namespace rnicd::fuzz {

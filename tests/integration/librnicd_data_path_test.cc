@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/access_rights.h"
-#include "base/op_flags.h"
+#include "base/ndk/access_rights.h"
+#include "base/ndk/op_flags.h"
 #include "base/status.h"
 #include "client/cpp/completion_queue.h"
 #include "client/cpp/memory_region.h"

@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/status.h"
 #include "client/cpp/client.h"
 #include "client/cpp/memory.h"

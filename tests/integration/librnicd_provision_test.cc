@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "client/cpp/memory_region.h"
 #include "tests/integration/librnicd_fixture.h"
 #include "tests/support/admin_client.h"

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/unique_socket.h"
+#include "base/system/unique_socket.h"
 #include "tests/integration/rnicctl_run.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/temp_dir.h"

@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "tests/integration/trust_fixture.h"
 #include "tests/support/address_sanitizer.h"
 #include "tests/support/metrics_page.h"

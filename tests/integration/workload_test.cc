@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/secret.h"
+#include "base/secrets/secret.h"
 #include "tests/integration/audit_lines.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/expect.h"

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "tests/kubernetes/link_test.h"
 #include "tests/support/pipe_reader.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "provider/api/provider_side_test.h"
 #include "provider/networkdirect/nd_provider.h"
 #include "tests/networkdirect_model/loaded_model_test.h"

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <set>
 
-#include "base/os.h"
+#include "base/system/os.h"
 #include "tests/provider_contract/contract_fixture.h"
 
 namespace rnicd::provider {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "provider/api/provider_side_test.h"
 #include "provider/verbs/verbs_fake.h"
 #include "provider/verbs/verbs_provider.h"

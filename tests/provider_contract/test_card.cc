@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "base/status.h"
 #include "provider/api/recording_listener_test.h"
 #include "provider/engine/engine_queue_pair.h"

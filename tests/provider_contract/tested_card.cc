@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "provider/soft/soft_provider.h"
 #include "tests/provider_contract/networkdirect_card.h"
 #include "tests/provider_contract/system_cards.h"

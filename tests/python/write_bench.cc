@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "client/cpp/client.h"
 #include "client/cpp/queue_pair.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 #include "ring/chain.h"
 
 namespace rnicd::simulation {

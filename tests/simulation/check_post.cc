@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 #include "daemon/core/tenant/heap_cost.h"
 #include "tests/simulation/post.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/seeded_random_fake.h"
+#include "base/secrets/seeded_random_fake.h"
 
 namespace rnicd::simulation {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 #include "tests/simulation/post.h"
 
 namespace rnicd::simulation {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "base/faulty_os.h"
+#include "base/system/faulty_os.h"
 #include "provider/decorator/fault_injecting.h"
 #include "tests/simulation/refusals.h"
 

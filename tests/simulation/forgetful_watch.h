@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/file_watch.h"
+#include "base/files/file_watch.h"
 
 namespace rnicd::simulation {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/units.h"
 #include "tests/simulation/memory.h"
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/unique_fd.h"
 #include "base/strong_id.h"
-#include "base/unique_fd.h"
 #include "base/units.h"
 
 namespace rnicd::simulation {

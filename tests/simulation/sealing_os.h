@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/os.h"
+#include "base/system/os.h"
 #include "tests/simulation/witness.h"
 
 namespace rnicd::simulation {

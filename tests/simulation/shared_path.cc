@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/os.h"
 #include "base/status.h"
+#include "base/system/os.h"
 #include "daemon/core/queue/mapped_results.h"
 #include "daemon/core/tenant/heap_cost.h"
 

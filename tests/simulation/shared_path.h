@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/core/ring/ring.h"
 #include "ring/client_end.h"
 #include "ring/queue_end.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/completion_reason.h"
+#include "base/ndk/completion_reason.h"
 #include "tests/simulation/by_ring.h"
 #include "tests/simulation/closing.h"
 #include "tests/simulation/steps.h"

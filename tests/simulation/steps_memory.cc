@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "base/os.h"
+#include "base/system/os.h"
 #include "daemon/core/session/fd_exchange.h"
 #include "tests/simulation/steps.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "daemon/core/tenant/heap_cost.h"
 #include "tests/simulation/by_ring.h"
 #include "tests/simulation/chain.h"

@@ -1,7 +1,7 @@
 #include "tests/simulation/world.h"
 
-#include "base/os.h"
 #include "base/status.h"
+#include "base/system/os.h"
 #include "base/units.h"
 #include "tests/simulation/draw_policy.h"
 

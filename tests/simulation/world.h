@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/faulty_os.h"
 #include "base/manual_clock_fake.h"
+#include "base/system/faulty_os.h"
 #include "daemon/core/session/wired_node_test.h"
 #include "provider/decorator/fault_injecting.h"
 #include "provider/soft/soft_provider.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error_reason.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "base/units.h"
 #include "tests/integration/http2_frames.h"
 #include "tests/soak/role.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "tests/soak/role.h"
 #include "tests/support/daemon_process.h"
 

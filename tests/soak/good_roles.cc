@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/access_rights.h"
-#include "base/op_flags.h"
+#include "base/ndk/access_rights.h"
+#include "base/ndk/op_flags.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "client/cpp/client.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error_reason.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "base/units.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <optional>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "tests/support/temp_dir.h"
 
 namespace rnicd::test {

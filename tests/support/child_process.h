@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "tests/support/pipe_reader.h"
 #include "tests/support/wait.h"
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 #include "google/protobuf/message.h"
 #include "ring/queue_end.h"
 #include "rnicd/v1/memory_service.pb.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "rnicd/v1/fd_channel.pb.h"
 #include "tests/support/wait.h"
 

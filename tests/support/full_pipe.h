@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 namespace rnicd::test {
 

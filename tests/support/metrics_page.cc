@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 namespace rnicd::test {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <thread>
 
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 
 namespace rnicd::test {
 

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <limits>
 
-#include "base/completion_reason.h"
+#include "base/ndk/completion_reason.h"
 #include "tests/support/wait.h"
 
 namespace rnicd::test {

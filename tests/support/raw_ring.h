@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "ring/layout.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/raw_client.h"

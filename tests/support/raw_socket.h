@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "tests/support/wait.h"
 
 namespace rnicd::test {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 #include "ring/client_end.h"
 #include "tests/support/memory_file.h"
 

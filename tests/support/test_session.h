@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/raw_client.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 namespace rnicd::test {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "base/winsock.h"
+#include "base/system/winsock.h"
 
 namespace rnicd::test {
 namespace {

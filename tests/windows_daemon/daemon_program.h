@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 #include "daemon/pipes/front_door_fixture.h"
 #include "daemon/rpc/server_fixture_test.h"
 

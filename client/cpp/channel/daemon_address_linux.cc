@@ -1,4 +1,4 @@
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "base/status.h"
 #include "client/cpp/channel/channel.h"
 #include "client/cpp/channel/daemon_address.h"

@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "rnicd/v1/pipe_channel.pb.h"
 
 namespace rnicd::inline client {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "gtest/gtest.h"
 #include "rnicd/v1/fd_channel.pb.h"
 

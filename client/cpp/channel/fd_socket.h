@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 namespace rnicd::inline client {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/os.h"
 #include "base/status.h"
+#include "base/system/os.h"
 #include "client/cpp/channel/fd_socket.h"
 #include "client/cpp/objects/batch_outcomes.h"
 #include "client/cpp/rings/system_memory.h"

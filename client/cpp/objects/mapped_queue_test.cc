@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/os.h"
 #include "base/status.h"
+#include "base/system/os.h"
 #include "gtest/gtest.h"
 
 namespace rnicd::inline client {

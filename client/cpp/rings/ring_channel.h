@@ -10,8 +10,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 #include "client/cpp/rings/adaptive_spin.h"
 #include "client/cpp/rings/shared_mapping.h"
 #include "ring/client_end.h"

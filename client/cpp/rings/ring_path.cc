@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 #include "base/status.h"
 #include "client/cpp/transport_failure.h"
 #include "ring/chain.h"

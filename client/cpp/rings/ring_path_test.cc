@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 #include "base/status.h"
 #include "client/cpp/rings/scripted_ring_test.h"
 #include "gtest/gtest.h"

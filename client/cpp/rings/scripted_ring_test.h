@@ -13,8 +13,8 @@
 #include <thread>
 #include <utility>
 
-#include "base/os.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
+#include "base/system/os.h"
 #include "client/cpp/rings/ring_channel.h"
 #include "gtest/gtest.h"
 #include "ring/daemon_end.h"

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "base/os.h"
 #include "base/status.h"
+#include "base/system/os.h"
 #include "client/cpp/channel/fd_socket.h"
 #include "client/cpp/rings/system_memory.h"
 #include "client/cpp/transport_failure.h"

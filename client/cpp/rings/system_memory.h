@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-// What this library asks of the system for memory that it shares with the daemon, beyond base/os.h.
+// What this library asks of the system for memory that it shares with the daemon, beyond base/system/os.h.
 namespace rnicd::inline client {
 
 // Bytes of a memory file; nothing for what is none.

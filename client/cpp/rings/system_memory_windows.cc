@@ -1,7 +1,7 @@
 #include <windows.h>
 
-#include "base/os.h"
-#include "base/this_process.h"
+#include "base/system/os.h"
+#include "base/system/this_process.h"
 #include "client/cpp/rings/system_memory.h"
 
 namespace rnicd::inline client {

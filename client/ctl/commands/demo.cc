@@ -1,7 +1,7 @@
 #include <array>
 #include <limits>
 
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "base/status.h"
 #include "client/ctl/commands/command_rows.h"
 #include "client/ctl/line/common_options.h"

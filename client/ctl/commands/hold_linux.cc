@@ -8,7 +8,7 @@
 #include <csignal>
 
 #include "base/clock.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "client/ctl/commands/hold.h"
 
 namespace rnicd::ctl {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/clock.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "client/ctl/commands/hold.h"
 
 namespace rnicd::ctl {

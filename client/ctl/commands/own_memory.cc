@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "base/os.h"
 #include "base/status.h"
+#include "base/system/os.h"
 #include "client/cpp/transport_failure.h"
 #include "client/ctl/commands/command_rows.h"
 #include "client/ctl/commands/hold.h"

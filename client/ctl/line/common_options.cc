@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "client/cpp/client_options.h"
 
 namespace rnicd::ctl {

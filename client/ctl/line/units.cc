@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "client/admin/amounts.h"
 
 namespace rnicd::ctl {

@@ -10,7 +10,7 @@
 #include <csignal>
 
 #include "base/clock.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "client/ctl/output/terminal.h"
 #include "client/ctl/output/terminal_text.h"
 

@@ -9,7 +9,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "gtest/gtest.h"
 
 namespace rnicd::ctl {

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/unique_socket.h"
+#include "base/system/unique_socket.h"
 #include "client/ctl/line/units.h"
 
 namespace rnicd::ctl {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "base/status.h"
 #include "client/cpp/client.h"
 #include "client/cpp/memory.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/secret.h"
+#include "base/secrets/secret.h"
 #include "base/status.h"
 #include "client/cpp/transport_failure.h"
 #include "client/kubernetes/grants/daemon.h"

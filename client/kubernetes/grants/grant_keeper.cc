@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/secret.h"
+#include "base/secrets/secret.h"
 #include "base/status.h"
 #include "client/cpp/transport_failure.h"
 #include "client/kubernetes/grants/grant_request.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "client/kubernetes/grants/daemon.h"
 #include "client/kubernetes/grants/grant_file.h"
 #include "client/kubernetes/grants/grant_review.h"

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "client/kubernetes/resources/resource.h"
 
 namespace rnicd::kubernetes {

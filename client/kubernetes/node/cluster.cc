@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/safe_file.h"
+#include "base/files/safe_file.h"
 #include "base/status.h"
 #include "curl/curl.h"
 

@@ -24,8 +24,8 @@ struct ClusterPod {
 struct ClusterOptions {
   // "https://10.96.0.1:443"; https only, because requests carry a token.
   std::string server;
-  // Paths of safe files (base/safe_file.h), or of links to them; read for each request, because the kubelet renews the
-  // token.
+  // Paths of safe files (base/files/safe_file.h), or of links to them; read for each request, because the kubelet
+  // renews the token.
   std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
   std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
   std::string node_name;

@@ -1,6 +1,6 @@
 #include "client/kubernetes/node/cluster.h"
 
-#include "base/foreign_file_linux_test.h"
+#include "base/files/foreign_file_linux_test.h"
 #include "client/kubernetes/node/folder_fixture_test.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/safe_file.h"
-#include "base/safe_file_linux.h"
+#include "base/files/safe_file.h"
+#include "base/files/safe_file_linux.h"
+#include "base/files/unique_fd.h"
 #include "base/status.h"
-#include "base/unique_fd.h"
 
 namespace rnicd::kubernetes {
 namespace {

@@ -16,7 +16,7 @@ namespace rnicd::kubernetes {
 // and the reason.
 
 // The content; empty when there is no such file. Refuses files that others could have written, by the rules of
-// base/safe_file.h; symbolic links; and files of more than `max_bytes`.
+// base/files/safe_file.h; symbolic links; and files of more than `max_bytes`.
 absl::StatusOr<std::optional<std::string>> ReadOwnFile(const std::string& path, size_t max_bytes);
 
 // The file is on disk when this returns; a crash in between leaves the old file. The new content is first written to

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "base/foreign_file_linux_test.h"
+#include "base/files/foreign_file_linux_test.h"
 #include "client/kubernetes/node/folder_fixture_test.h"
 
 namespace rnicd::kubernetes {

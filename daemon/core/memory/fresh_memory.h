@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/os.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
+#include "base/system/os.h"
 #include "base/units.h"
 
 namespace rnicd::core {

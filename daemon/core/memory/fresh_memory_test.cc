@@ -1,6 +1,6 @@
 #include "daemon/core/memory/fresh_memory.h"
 
-#include "base/faulty_os.h"
+#include "base/system/faulty_os.h"
 #include "daemon/core/session/core_fixture_test.h"
 
 namespace rnicd::core {

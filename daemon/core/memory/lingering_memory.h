@@ -3,9 +3,9 @@
 #include <map>
 
 #include "absl/status/statusor.h"
-#include "base/file_watch.h"
+#include "base/files/file_watch.h"
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 #include "daemon/core/tenant/ledger.h"
 
 namespace rnicd::core {

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "base/os.h"
+#include "base/system/os.h"
 #include "daemon/core/memory/fresh_memory.h"
 #include "daemon/core/memory/lingering_memory.h"
 #include "daemon/core/memory/populating.h"

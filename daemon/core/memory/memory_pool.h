@@ -10,7 +10,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "base/mutex.h"
-#include "base/os.h"
+#include "base/system/os.h"
 #include "daemon/core/memory/fresh_memory.h"
 #include "daemon/core/tenant/ledger.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/faulty_os.h"
+#include "base/system/faulty_os.h"
 #include "base/units.h"
 #include "daemon/core/memory/pool_refiller.h"
 #include "daemon/core/session/core_fixture_test.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/this_thread.h"
+#include "base/system/this_thread.h"
 
 namespace rnicd::core {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
-#include "base/os.h"
+#include "base/system/os.h"
 
 namespace rnicd::core {
 

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/faulty_os.h"
+#include "base/system/faulty_os.h"
 #include "daemon/core/session/core_fixture_test.h"
 
 namespace rnicd::core {

@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/os.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
+#include "base/system/os.h"
 #include "daemon/core/memory/lingering_memory.h"
 #include "daemon/core/tenant/ledger.h"
 

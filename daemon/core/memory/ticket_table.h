@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "base/strong_id.h"
 #include "daemon/core/tenant/caller.h"
 

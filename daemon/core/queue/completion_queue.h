@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
 #include "base/ndk/completion.h"
-#include "base/unique_fd.h"
 #include "daemon/core/queue/cq_notifier.h"
 #include "daemon/core/queue/cq_store.h"
 #include "daemon/core/region/adapter.h"

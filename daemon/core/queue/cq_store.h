@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/files/unique_fd.h"
 #include "base/ndk/completion.h"
 #include "base/ntstatus.h"
-#include "base/unique_fd.h"
 #include "daemon/core/queue/mapped_results.h"
 #include "daemon/core/tenant/ledger.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "base/os.h"
+#include "base/system/os.h"
 #include "daemon/core/queue/queue_fixture_test.h"
 #include "ring/queue_end.h"
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "base/files/unique_fd.h"
 #include "base/ndk/completion.h"
 #include "base/ntstatus.h"
-#include "base/os.h"
-#include "base/unique_fd.h"
+#include "base/system/os.h"
 #include "daemon/core/memory/lingering_memory.h"
 #include "daemon/core/memory/shared_file.h"
 #include "daemon/core/memory/ticket_table.h"

@@ -1,6 +1,6 @@
 // The heap allocations of work requests on the way through core.
 
-#include "base/counted_allocations_test.h"
+#include "base/system/counted_allocations_test.h"
 #include "daemon/core/queue/queue_fixture_test.h"
 
 namespace rnicd::core {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 #include "daemon/core/session/core_fixture_test.h"
 
 namespace rnicd::core {

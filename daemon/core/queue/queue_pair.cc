@@ -1,6 +1,6 @@
 #include "daemon/core/queue/queue_pair.h"
 
-#include "base/completion_reason.h"
+#include "base/ndk/completion_reason.h"
 #include "base/status.h"
 #include "daemon/core/tenant/heap_cost.h"
 

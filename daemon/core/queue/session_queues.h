@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/files/unique_fd.h"
 #include "base/strong_id.h"
-#include "base/unique_fd.h"
 #include "daemon/core/queue/completion_queue.h"
 #include "daemon/core/region/session_adapters.h"
 #include "daemon/core/request/session_objects.h"

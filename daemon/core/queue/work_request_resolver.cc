@@ -6,7 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/utility/utility.h"
 #include "base/checked_range.h"
-#include "base/op_flags.h"
+#include "base/ndk/op_flags.h"
 #include "base/status.h"
 #include "daemon/core/tenant/heap_cost.h"
 

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "base/access_rights.h"
 #include "base/mutex.h"
+#include "base/ndk/access_rights.h"
 #include "daemon/core/region/memory_region.h"
 #include "daemon/core/tenant/ledger.h"
 #include "provider/api/device.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/status.h"
 #include "daemon/core/region/holdings.h"
 #include "daemon/core/region/protection_domain.h"

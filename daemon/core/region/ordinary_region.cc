@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "base/this_process.h"
+#include "base/system/this_process.h"
 
 namespace rnicd::core {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "base/access_rights.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/ndk/access_rights.h"
 #include "base/ndk/registration.h"
 #include "daemon/core/memory/mdl_chain.h"
 #include "daemon/core/region/memory_region.h"

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "base/os.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
+#include "base/system/os.h"
 #include "daemon/core/request/alarms.h"
 #include "daemon/core/request/blocking_executor.h"
 #include "daemon/core/request/worker_pool.h"

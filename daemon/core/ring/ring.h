@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "base/os.h"
 #include "base/strong_id.h"
-#include "base/unique_fd.h"
+#include "base/system/os.h"
 #include "daemon/core/memory/shared_file.h"
 #include "daemon/core/memory/ticket_table.h"
 #include "daemon/core/tenant/ledger.h"

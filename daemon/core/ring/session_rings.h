@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "base/files/unique_fd.h"
 #include "base/strong_id.h"
-#include "base/unique_fd.h"
 #include "daemon/core/request/session_objects.h"
 #include "daemon/core/ring/ring.h"
 

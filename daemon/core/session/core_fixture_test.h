@@ -19,11 +19,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/faulty_os.h"
 #include "base/manual_clock_fake.h"
 #include "base/mutex.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "base/status.h"
+#include "base/system/faulty_os.h"
 #include "base/waiting_fixture.h"
 #include "daemon/core/session/session.h"
 #include "daemon/core/session/test_values_test.h"

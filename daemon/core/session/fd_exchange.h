@@ -1,7 +1,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "daemon/core/memory/memory_object.h"
 #include "daemon/core/memory/ticket_table.h"
 #include "daemon/core/request/node.h"

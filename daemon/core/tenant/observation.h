@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "base/error_reason.h"
+#include "base/ndk/operation_type.h"
 #include "base/ntstatus.h"
-#include "base/operation_type.h"
 #include "base/strong_id.h"
 #include "daemon/core/tenant/caller.h"
 #include "daemon/core/tenant/workload.h"

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "base/os.h"
+#include "base/system/os.h"
 #include "daemon/core/tenant/ledger.h"
 #include "daemon/core/tenant/page_tree.h"
 

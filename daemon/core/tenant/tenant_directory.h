@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "base/random.h"
+#include "base/secrets/random.h"
 #include "daemon/core/tenant/caller.h"
 #include "daemon/core/tenant/grant_table.h"
 #include "daemon/core/tenant/policy.h"

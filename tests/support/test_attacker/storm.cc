@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "tests/support/raw_socket.h"
 
 namespace rnicd::test {

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <string>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 namespace rnicd::test {
 namespace {

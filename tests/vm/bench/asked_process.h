@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 namespace rnicd::vm_bench {
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 #include "tests/support/memory_file.h"
 

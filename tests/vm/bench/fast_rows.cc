@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/status.h"
 #include "client/cpp/client.h"
 #include "client/cpp/completion_queue.h"

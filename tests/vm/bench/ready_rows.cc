@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "client/cpp/client.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/memory_file.h"

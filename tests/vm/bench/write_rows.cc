@@ -1,7 +1,7 @@
 // A write of 64 bytes to the same card, from posting it to its completion: by libibverbs, and through rnicd.
 #include <chrono>
 
-#include "base/access_rights.h"
+#include "base/ndk/access_rights.h"
 #include "base/status.h"
 #include "client/cpp/client.h"
 #include "client/cpp/completion_queue.h"

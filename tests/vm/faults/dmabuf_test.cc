@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/os.h"
 #include "base/status.h"
+#include "base/system/os.h"
 #include "client/cpp/client.h"
 #include "client/cpp/memory.h"
 #include "client/cpp/memory_region.h"

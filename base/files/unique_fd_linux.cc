@@ -1,0 +1,9 @@
+#include <unistd.h>
+
+#include "base/files/unique_fd.h"
+
+namespace rnicd {
+
+void UniqueFd::Close(int fd) { close(fd); }
+
+}  // namespace rnicd

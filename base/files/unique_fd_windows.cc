@@ -1,0 +1,9 @@
+#include <windows.h>
+
+#include "base/files/unique_fd.h"
+
+namespace rnicd {
+
+void UniqueFd::Close(int fd) { CloseHandle(LongToHandle(fd)); }
+
+}  // namespace rnicd

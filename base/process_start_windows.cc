@@ -1,8 +1,0 @@
-#include "base/process_start.h"
-
-namespace rnicd {
-
-// Windows has neither those numbers nor that signal.
-void PrepareProcess() {}
-
-}  // namespace rnicd

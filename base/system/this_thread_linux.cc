@@ -1,0 +1,19 @@
+#include <time.h>
+#include <unistd.h>
+
+#include "base/system/this_thread.h"
+
+namespace rnicd {
+
+void LowerPriority() {
+  constexpr int kTheMost = 19;
+  (void)nice(kTheMost);
+}
+
+std::chrono::nanoseconds ThreadTime() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace rnicd

@@ -1,0 +1,9 @@
+#include <unistd.h>
+
+#include "base/system/unique_socket.h"
+
+namespace rnicd {
+
+void UniqueSocket::Close(int socket) { close(socket); }
+
+}  // namespace rnicd

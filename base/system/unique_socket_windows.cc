@@ -1,0 +1,9 @@
+#include <winsock2.h>
+
+#include "base/system/unique_socket.h"
+
+namespace rnicd {
+
+void UniqueSocket::Close(int socket) { closesocket(static_cast<SOCKET>(socket)); }
+
+}  // namespace rnicd

@@ -1,9 +1,0 @@
-#include <unistd.h>
-
-#include "base/unique_fd.h"
-
-namespace rnicd {
-
-void UniqueFd::Close(int fd) { close(fd); }
-
-}  // namespace rnicd

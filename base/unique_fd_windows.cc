@@ -1,9 +1,0 @@
-#include <windows.h>
-
-#include "base/unique_fd.h"
-
-namespace rnicd {
-
-void UniqueFd::Close(int fd) { CloseHandle(LongToHandle(fd)); }
-
-}  // namespace rnicd

@@ -1,9 +1,0 @@
-#include <winsock2.h>
-
-#include "base/unique_socket.h"
-
-namespace rnicd {
-
-void UniqueSocket::Close(int socket) { closesocket(static_cast<SOCKET>(socket)); }
-
-}  // namespace rnicd
