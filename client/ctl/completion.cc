@@ -2,8 +2,6 @@
 
 #include <map>
 
-#include "client/ctl/commands.h"
-#include "client/ctl/commands/command_rows.h"
 #include "client/ctl/line/common_options.h"
 
 namespace rnicd::ctl {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "client/ctl/commands.h"
-#include "client/ctl/commands/command_rows.h"
 #include "client/ctl/line/common_options.h"
 #include "client/ctl/output/output.h"
 

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "client/ctl/commands.h"
 #include "client/ctl/line/common_options.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "client/kubernetes/grants/grant_file.h"
 #include "client/kubernetes/node/whole_file.h"
 
 namespace rnicd::kubernetes {
