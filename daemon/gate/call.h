@@ -115,12 +115,13 @@ class Call : public std::enable_shared_from_this<Call> {
   const Shape shape_;
   const std::shared_ptr<ClientEnd> end_;
   const Instant started_;
+  // Null for a stream. Its handler writes into it until the call ends.
+  const std::unique_ptr<Message> response_;
   std::shared_ptr<core::Session> session_;
   Mutex mutex_;
   bool ended_ RNICD_GUARDED_BY(mutex_) = false;
   // Null when it was not, or could not be, read.
   std::unique_ptr<Message> request_ RNICD_GUARDED_BY(mutex_);
-  std::unique_ptr<Message> response_ RNICD_GUARDED_BY(mutex_);
   std::string note_ RNICD_GUARDED_BY(mutex_);
   std::function<void()> on_end_ RNICD_GUARDED_BY(mutex_);
   std::function<void()> on_cancel_ RNICD_GUARDED_BY(mutex_);

@@ -20,9 +20,8 @@ const std::vector<HeaderField>& ResponseHeaders() {
 
 std::vector<HeaderField> TrailersOnly(const Status& status) {
   std::vector<HeaderField> headers = ResponseHeaders();
-  for (HeaderField& trailer : TrailersOf(status)) {
-    headers.push_back(std::move(trailer));
-  }
+  const std::vector<HeaderField> trailers = TrailersOf(status);
+  headers.insert(headers.end(), trailers.begin(), trailers.end());
   return headers;
 }
 
@@ -72,10 +71,11 @@ bool Calls::OnRequestBegins(int32_t stream_id) {
     return false;
   }
   std::optional<BudgetCharge> charge = options_.budget->Take(kStreamBytes);
-  if (charge.has_value()) {
-    streams_.emplace(stream_id, Stream{.request = {loop_->Now(), *std::move(charge)}});
+  if (!charge.has_value()) {
+    return false;
   }
-  return charge.has_value();
+  streams_.emplace(stream_id, Stream{.request = {loop_->Now(), *std::move(charge)}});
+  return true;
 }
 
 bool Calls::OnHeader(int32_t stream_id, std::string_view name, std::string_view value) {

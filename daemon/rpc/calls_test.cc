@@ -36,12 +36,15 @@ std::string WholeRequest(uint32_t stream_id, std::string_view message) {
 
 class CallsTest : public testing::Test {
  protected:
-  CallsTest() { Receive(kPreface + RawFrame(NGHTTP2_SETTINGS, 0, 0, "")); }
+  CallsTest() {
+    // Only this thread uses the loop's timers.
+    loop_->Stop();
+    Receive(kPreface + RawFrame(NGHTTP2_SETTINGS, 0, 0, ""));
+  }
   ~CallsTest() override {
     calls_.Close();
     held_.clear();
     EXPECT_EQ(options_.budget->used(), 0u);
-    loop_->Stop();
   }
 
   Http2Session& http2() { return calls_.http2(); }

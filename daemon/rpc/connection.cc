@@ -96,9 +96,8 @@ bool Connection::ReadOnce() {
     return size == kTryLater;
   }
   calls_->http2().Receive({buffer.data(), static_cast<size_t>(size)}, loop_->Now());
-  // The secret of a grant may be among them.
-  Wipe(buffer.data(), static_cast<size_t>(size));
-  ScheduleCheck();  // A request may have begun.
+  Wipe(buffer.data(), static_cast<size_t>(size));  // The secret of a grant may be among them.
+  ScheduleCheck();                                 // A request may have begun.
   return true;
 }
 
