@@ -90,4 +90,23 @@ def check_proto_comments(tree):
                                 "say what it is: unit, range, meaning of zero; for a call also its errors")
 
 
-CHECKS = [check_reasons_equal, check_ntstatus_equal, check_reasons_tested, check_proto_comments]
+_STATION = re.compile(r"^\| \d+ \| `([^`]+)` \| `([^`]+)` \|", re.MULTILINE)
+_STATIONS = re.compile(r"^(\d+) stations in (\d+) files", re.MULTILINE)
+
+
+def check_stations(tree):
+    path, text = rules.STATIONS_PAGE, tree.text(rules.STATIONS_PAGE)
+    start = 0
+    for counted in _STATIONS.finditer(text):
+        rows = list(_STATION.finditer(text, start, counted.start()))
+        start = counted.end()
+        for row in rows:
+            if not re.search(rf"^\S.*(?<![\w:]){re.escape(row[2])}\(", tree.text(row[1]), re.MULTILINE):
+                yield Violation(path, line_of(text, row.start()), f"{row[2]} is not in {row[1]}", "follow the request again")
+        found = (len(rows), len({row[1] for row in rows}))
+        if found != (int(counted[1]), int(counted[2])):
+            yield Violation(path, line_of(text, counted.start()), f"these are {found[0]} stations in {found[1]} files",
+                            "write what is counted")
+
+
+CHECKS = [check_reasons_equal, check_ntstatus_equal, check_reasons_tested, check_proto_comments, check_stations]

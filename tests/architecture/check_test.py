@@ -233,6 +233,15 @@ class ArchitectureTest(unittest.TestCase):
         self.assert_violation({"daemon/core/region_test.cc": "\n"}, "base/error_reasons.inc:1:",
                               "no test names LENGTH_ZERO")
 
+    def test_page_of_a_requests_stations(self):
+        page = "# x\n\n| 1 | `daemon/core/region.cc` | `Region::Do` | why |\n\n1 stations in 1 files.\n"
+        code = {"daemon/core/region.cc": "void Region::Do(int x) {}\n"}
+        self.assertEqual(findings_in({"docs/ONE_REQUEST.md": page, **code}), [])
+        self.assert_violation({"docs/ONE_REQUEST.md": page.replace("Do`", "Did`"), **code}, "docs/ONE_REQUEST.md:3:",
+                              "Region::Did is not in")
+        self.assert_violation({"docs/ONE_REQUEST.md": page.replace("1 stations", "2 stations"), **code},
+                              "docs/ONE_REQUEST.md:5:", "these are 1 stations in 1 files")
+
     def test_ntstatus_that_differs(self):
         listed = {"base/ntstatus.h": "#pragma once\n  kIoTimeout = 0xC00000B5,\n"}
         wire = GOOD["proto/rnicd/v1/error.proto"]

@@ -232,5 +232,7 @@ TARGET_CALLS = TEST_TARGET_CALLS + ["add_executable", "add_library"]
 REASONS_LIST = "base/error_reasons.inc"
 REASONS_PROTO = "proto/rnicd/v1/error.proto"
 NTSTATUS_LIST = "base/ntstatus.h"
+# The page that leads through a request: its functions are where it says, and its counts are right.
+STATIONS_PAGE = "docs/ONE_REQUEST.md"
 # Tests that walk the whole list; a reason named only there has no test.
 REASONS_NOT_COUNTED = ["base/error_reason_test.cc", "tests/architecture"]
