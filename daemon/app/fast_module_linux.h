@@ -1,6 +1,6 @@
 #pragma once
 
-#include "provider/verbs/verbs_options.h"
+#include "provider/verbs/card/verbs_options.h"
 
 namespace rnicd::app {
 

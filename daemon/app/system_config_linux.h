@@ -5,7 +5,7 @@
 #include <string>
 
 #include "daemon/sandbox/sandbox.h"
-#include "provider/verbs/verbs_options.h"
+#include "provider/verbs/card/verbs_options.h"
 
 namespace rnicd::app {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "daemon/app/flag_reader.h"
-#include "provider/verbs/verbs_options.h"
+#include "provider/verbs/card/verbs_options.h"
 
 namespace rnicd::app {
 

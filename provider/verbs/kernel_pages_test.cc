@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "provider/verbs/verbs_dmabuf_fake.h"
-#include "provider/verbs/verbs_fixture_test.h"
+#include "provider/verbs/fake/verbs_dmabuf_fake.h"
+#include "provider/verbs/fake/verbs_fixture_test.h"
 
 namespace rnicd::provider {
 namespace {

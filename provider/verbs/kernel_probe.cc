@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/units.h"
-#include "provider/verbs/kernel_engine.h"
+#include "provider/verbs/card/kernel_engine.h"
 #include "provider/verbs/probe_pair.h"
 
 namespace rnicd::provider {

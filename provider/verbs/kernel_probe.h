@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "provider/verbs/verbs_context.h"
+#include "provider/verbs/card/verbs_context.h"
 
 namespace rnicd::provider {
 

@@ -2,7 +2,7 @@
 
 #include "provider/verbs/kernel_probe.h"
 
-#include "provider/verbs/kernel_fixture_test.h"
+#include "provider/verbs/fake/kernel_fixture_test.h"
 
 namespace rnicd::provider {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "provider/verbs/verbs_context.h"
+#include "provider/verbs/card/verbs_context.h"
 
 namespace rnicd::provider {
 

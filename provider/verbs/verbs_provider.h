@@ -9,8 +9,8 @@
 #include "base/secrets/random.h"
 #include "provider/api/adapter_event.h"
 #include "provider/api/device.h"
-#include "provider/verbs/verbs_api.h"
-#include "provider/verbs/verbs_options.h"
+#include "provider/verbs/card/verbs_api.h"
+#include "provider/verbs/card/verbs_options.h"
 
 namespace rnicd::provider {
 

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "provider/verbs/verbs_fixture_test.h"
+#include "provider/verbs/fake/verbs_fixture_test.h"
 
 namespace rnicd::provider {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "provider/verbs/verbs_context.h"
+#include "provider/verbs/card/verbs_context.h"
 
 namespace rnicd::provider {
 

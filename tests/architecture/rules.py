@@ -25,8 +25,21 @@ ARROWS = {
     "provider/api": ["base/ndk", "base"],
     "provider/engine": ["provider/api", "base"],
     "provider/soft": ["provider/engine", "provider/api", "base/ndk", "base/secrets", "base"],
+    # What the card and its kernel are asked; what is registered, and with whom; fast registrations; queue pairs; and the
+    # provider.
+    "provider/verbs/card": ["provider/engine", "provider/api", "kernel/rnicd_fr", "base/ndk", "base/secrets", "base/files", "base"],
+    "provider/verbs/memory": ["provider/verbs/card", "provider/engine", "provider/api", "base/ndk", "base"],
+    "provider/verbs/fast": [
+        "provider/verbs/memory", "provider/verbs/card", "provider/engine", "provider/api", "base/ndk", "base",
+    ],
+    "provider/verbs/queue": [
+        "provider/verbs/fast", "provider/verbs/memory", "provider/verbs/card", "provider/engine", "provider/api", "base",
+    ],
+    # Tests only.
+    "provider/verbs/fake": ["provider/verbs/", "provider/engine", "provider/api", "kernel/rnicd_fr", "base/"],
     "provider/verbs": [
-        "provider/engine", "provider/api", "kernel/rnicd_fr", "base/ndk", "base/secrets", "base/files", "base",
+        "provider/verbs/queue", "provider/verbs/fast", "provider/verbs/memory", "provider/verbs/card", "provider/engine",
+        "provider/api", "base/ndk", "base/secrets", "base/files", "base",
     ],
     "provider/networkdirect": ["provider/engine", "provider/api", "base/ndk", "base/secrets", "base"],
     "provider/decorator": ["provider/api", "base"],
@@ -75,7 +88,7 @@ ARROWS = {
     "daemon/app": [
         "daemon/server", "daemon/rpc", "daemon/service", "daemon/gate", "wire", "daemon/transport", "daemon/pipes",
         "daemon/door", "daemon/metrics", "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox",
-        "daemon/core/", "daemon/health", "daemon/rings", "log", "log/library_log", "provider/verbs",
+        "daemon/core/", "daemon/health", "daemon/rings", "log", "log/library_log", "provider/verbs/",
         "provider/networkdirect", "provider/soft", "provider/decorator", "provider/api", "base/ndk", "base/secrets",
         "base/files", "base/system", "base/flags", "base",
     ],
@@ -116,7 +129,7 @@ ARROWS = {
     ],
 }
 # Folders in rooms whose tests share fixtures, and may include all rooms.
-SHARED_FIXTURES = ["base", "daemon/core"]
+SHARED_FIXTURES = ["base", "daemon/core", "provider/verbs"]
 # Trees that no arrow may join, in either direction: they are programs of their own and meet on the wire.
 SEPARATE = [("client", "daemon")]
 # Folders that may include everything. Nothing but these may include tests/.

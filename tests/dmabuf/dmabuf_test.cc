@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "daemon/core/session/core_fixture_test.h"
-#include "provider/verbs/verbs_dmabuf_fake.h"
+#include "provider/verbs/fake/verbs_dmabuf_fake.h"
 #include "provider/verbs/verbs_provider.h"
 
 namespace rnicd::core {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "provider/verbs/qp_address.h"
+#include "provider/verbs/queue/qp_address.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 

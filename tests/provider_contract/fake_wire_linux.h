@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "provider/verbs/verbs_fake.h"
+#include "provider/verbs/fake/verbs_fake.h"
 
 namespace rnicd::provider {
 

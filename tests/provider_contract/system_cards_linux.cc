@@ -7,7 +7,7 @@
 
 #include "base/secrets/random.h"
 #include "provider/api/provider_side_test.h"
-#include "provider/verbs/verbs_fake.h"
+#include "provider/verbs/fake/verbs_fake.h"
 #include "provider/verbs/verbs_provider.h"
 #include "tests/provider_contract/fake_wire_linux.h"
 #include "tests/provider_contract/system_cards.h"

@@ -1,0 +1,34 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "provider/verbs/card/verbs_api.h"
+
+namespace rnicd::provider {
+namespace {
+
+// Holds with and without cards: the library lists the devices that the kernel shows and that may be opened.
+TEST(RdmaCore, ListsNoCardThatTheKernelDoesNotShow) {
+  std::set<std::string> shown;
+  std::error_code absent;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/infiniband", absent)) {
+    shown.insert(entry.path().filename());
+  }
+  for (const std::string& name : RdmaCore().DeviceNames()) {
+    EXPECT_TRUE(shown.contains(name)) << name;
+  }
+}
+
+TEST(RdmaCore, ACardThatIsNotThereCannotBeOpened) {
+  errno = 0;
+  EXPECT_EQ(RdmaCore().Open("no-such-card"), nullptr);
+  EXPECT_EQ(errno, ENODEV);
+  EXPECT_EQ(RdmaCore().NumaNode("no-such-card"), -1);
+}
+
+}  // namespace
+}  // namespace rnicd::provider
