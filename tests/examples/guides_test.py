@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-_GUIDES = ("docs/OPERATING.md", "docs/TROUBLESHOOTING.md", "docs/WORKLOADS.md", "client/python/README.md",
+_GUIDES = ("docs/OPERATING.md", "docs/ERRORS.md", "docs/WORKLOADS.md", "client/python/README.md",
            "examples/python/README.md", "deploy/kubernetes/README.md")
 _FLAG_FILES = ("daemon/app/config.cc", "daemon/app/verbs_flags_linux.cc",
                "daemon/app/system_flags_linux.cc", "daemon/app/system_flags_windows.cc",
