@@ -1,4 +1,4 @@
-"""Proves that docs/ERRORS.md cannot be made without advice for every reason, or with names that are no reasons."""
+"""Proves that the generators of pages find mistakes in their sources; scripts/generate --check finds stale pages."""
 
 import pathlib
 import sys
@@ -8,13 +8,13 @@ sys.dont_write_bytecode = True
 _REPO = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(_REPO / "scripts"))
 
-from pages import errors_page
+from pages import conformance_page, errors_page, map_page
 from pages.problem import Problem
 
 _GOOD = '// Limits.\nRNICD_REASON(QUOTA_RINGS, 41, kNotFound, kNotFound, "too many",\n             "close one")\n'
 
 
-class TheRepository(unittest.TestCase):
+class Errors(unittest.TestCase):
     def test_has_advice_for_every_reason(self):
         page = errors_page.make(_REPO)[_REPO / "docs/ERRORS.md"]
         sections = errors_page.parse_reasons((_REPO / "base/error_reasons.inc").read_text())
@@ -27,7 +27,7 @@ class TheRepository(unittest.TestCase):
         self.assertTrue("`--max_sessions`, `--max_sessions_per_uid` |" in page)
 
 
-class PlantedMistakes(unittest.TestCase):
+class PlantedReasons(unittest.TestCase):
     def assert_found(self, problem, check, *arguments):
         with self.assertRaisesRegex(Problem, problem):
             check(*arguments)
@@ -56,6 +56,33 @@ class PlantedMistakes(unittest.TestCase):
         flags = ["max_rings_per_session", "max_ringside", "max_sessions"]
         self.assertEqual(errors_page.advice(reason, flags), "close one. `--max_rings_per_session`")
         self.assertEqual(errors_page.advice(reason._replace(name="RINGS"), flags), "close one")
+
+
+class Map(unittest.TestCase):
+    def test_takes_the_first_words_of_a_page(self):
+        for text, words in (
+            ("# x\n\nThe log. More.\n", "The log"),
+            ("# x\n\nThe [wire](../w.md) (by gRPC): bytes\nin.\n\n- list\n", "The wire"),
+            ("# x\n\n`x.h` is version 1.2 of\nthe wire; more\n", "`x.h` is version 1.2 of the wire"),
+            ("# x\n\nOne file, linked into every program of the build, the daemon included, and more.\n",
+             "One file, linked into every program of the build"),
+        ):
+            self.assertEqual(map_page.first_words("x/README.md", text), words)
+
+    def test_a_page_without_a_sentence_is_found(self):
+        for text in ("", "# x\n", "# x\n\n| a | b |\n", "# x\n\n- a list\n", "# x\n\n## y\n\nText.\n", "Text.\n",
+                     "# x\n\n" + "word " * 30 + "\n"):
+            with self.subTest(text), self.assertRaisesRegex(Problem, "x/README.md must begin"):
+                map_page.first_words("x/README.md", text)
+
+
+class Conformance(unittest.TestCase):
+    def test_reads_back_what_it_wrote(self):
+        titles = ["soft", "soft, rings", "verbs (rxe)", "verbs (rxe), rings"]
+        for verdicts in (["pass"] * 4, ["-"] * 4, ["pass", "-", "pass", "-"], ["gap: a: b; c", "-", "pass, 1 of 2 tests", "-"],
+                         ["pass", "-", "pass", "pass"]):
+            by_title = dict(zip(titles, verdicts))
+            self.assertEqual(conformance_page.verdicts_in(conformance_page.result_cell(by_title), titles), by_title)
 
 
 if __name__ == "__main__":
