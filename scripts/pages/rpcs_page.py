@@ -78,7 +78,8 @@ def make(repo):
             continue
         for kind, name, comment in _methods(path):
             if kind == "service":
-                lines += [f"## {name}", "", f"[{path.name}](../{path.relative_to(repo)})", "", _wrapped(_summary(comment)), ""]
+                lines += [f"## {name}", "", f"[{path.name}](../{path.relative_to(repo)})", ""]
+                lines += [_wrapped(_summary(comment)), ""]
             else:
                 lines += [_call(name, comment), ""]
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines))

@@ -8,7 +8,7 @@ sys.dont_write_bytecode = True
 _REPO = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(_REPO / "scripts"))
 
-from pages import conformance_page, errors_page, map_page
+from pages import conformance_page, errors_page, map_page, sequence_picture
 from pages.problem import Problem
 
 _GOOD = '// Limits.\nRNICD_REASON(QUOTA_RINGS, 41, kNotFound, kNotFound, "too many",\n             "close one")\n'
@@ -74,6 +74,29 @@ class Map(unittest.TestCase):
                      "# x\n\n" + "word " * 30 + "\n"):
             with self.subTest(text), self.assertRaisesRegex(Problem, "x/README.md must begin"):
                 map_page.first_words("x/README.md", text)
+
+
+class Sequences(unittest.TestCase):
+    GOOD = "title T\nparty a | A | x\nparty b | B | y\nband One\na -> b: go\nbegin k held\nb: work\nb => a: done\nend k\n"
+
+    def draw(self, text):
+        return sequence_picture.draw(sequence_picture.Sequence("x.sequence", text))
+
+    def test_draws_each_text_once(self):
+        picture = self.draw(self.GOOD)
+        for text in ("One", "go", "held", "work", "done"):
+            self.assertEqual(picture.count(f">{text}</text>"), 1, text)
+
+    def test_lines_that_cannot_be_read_are_found(self):
+        for line in ("nonsense", "a -> c: who", "c: who", "party d", "end other", "a -> a: self"):
+            with self.subTest(line), self.assertRaisesRegex(Problem, r"x\.sequence:\d+: cannot read"):
+                self.draw(self.GOOD + line + "\n")
+
+    def test_texts_without_room_are_found(self):
+        for text in (self.GOOD.replace("go", "go " * 60), self.GOOD.replace("held", "held " * 30),
+                     self.GOOD + "b: " + "word " * 40, self.GOOD + "foot " + "word " * 60):
+            with self.assertRaisesRegex(Problem, "no room for|pixels wide"):
+                self.draw(text)
 
 
 class Conformance(unittest.TestCase):
