@@ -75,9 +75,16 @@ ARROWS = {
     "daemon/sandbox": ["kernel/rnicd_fr", "base/files", "base"],
     "daemon/rpc": ["base/secrets", "base/files", "base/system", "base"],
     "daemon/gate": ["daemon/core/", "log", "base", "proto"],
+    # The handlers: conversions and checks that several share, the methods of memory and of operators, and the others.
+    "daemon/service/messages": ["daemon/gate", "daemon/core/", "wire", "base", "proto"],
+    "daemon/service/memory": ["daemon/service/messages", "daemon/gate", "daemon/core/", "wire", "base", "proto"],
+    "daemon/service/admin": [
+        "daemon/service/messages", "daemon/gate", "daemon/core/", "daemon/health", "daemon/policy", "wire",
+        "base/secrets", "base/system", "base", "proto",
+    ],
     "daemon/service": [
-        "daemon/gate", "daemon/core/", "daemon/health", "daemon/policy", "wire", "provider/api", "base/secrets",
-        "base/system", "base", "proto",
+        "daemon/service/admin", "daemon/service/memory", "daemon/service/messages", "daemon/gate", "daemon/core/",
+        "daemon/health", "wire", "provider/api", "base", "proto",
     ],
     "daemon/door": ["daemon/core/", "log", "base/secrets", "base/system", "base"],
     "daemon/pipes": [
@@ -86,7 +93,7 @@ ARROWS = {
     "daemon/transport": ["daemon/door", "daemon/core/", "log", "wire", "base/files", "base/system", "base", "proto"],
     "daemon/server": ["daemon/rpc", "daemon/gate", "daemon/door", "wire", "daemon/core/", "log", "base", "proto"],
     "daemon/app": [
-        "daemon/server", "daemon/rpc", "daemon/service", "daemon/gate", "wire", "daemon/transport", "daemon/pipes",
+        "daemon/server", "daemon/rpc", "daemon/service/", "daemon/gate", "wire", "daemon/transport", "daemon/pipes",
         "daemon/door", "daemon/metrics", "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox",
         "daemon/core/", "daemon/health", "daemon/rings", "log", "log/library_log", "provider/verbs/",
         "provider/networkdirect", "provider/soft", "provider/decorator", "provider/api", "base/ndk", "base/secrets",
@@ -129,7 +136,7 @@ ARROWS = {
     ],
 }
 # Folders in rooms whose tests share fixtures, and may include all rooms.
-SHARED_FIXTURES = ["base", "daemon/core", "provider/verbs"]
+SHARED_FIXTURES = ["base", "daemon/core", "daemon/service", "provider/verbs"]
 # Trees that no arrow may join, in either direction: they are programs of their own and meet on the wire.
 SEPARATE = [("client", "daemon")]
 # Folders that may include everything. Nothing but these may include tests/.

@@ -5,7 +5,7 @@
 #include "daemon/core/memory/ticket_table.h"
 #include "daemon/core/session/session.h"
 #include "daemon/gate/call.h"
-#include "daemon/service/memory_operations.h"
+#include "daemon/gate/method.h"
 #include "rnicd/v1/memory_service.pb.h"
 
 namespace rnicd::service {
@@ -16,7 +16,7 @@ class TicketedMemory {
   explicit TicketedMemory(const core::TicketTable& tickets) : tickets_(tickets) {}
 
   void Allocate(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
-                const v1::AllocateMemoryRequest& request, v1::AllocateMemoryResponse* response);
+                const v1::AllocateMemoryRequest& request, const gate::Reply<v1::AllocateMemoryResponse>& reply);
   void BatchAllocate(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
                      const v1::BatchAllocateMemoryRequest& request, v1::BatchAllocateMemoryResponse* response);
   absl::Status Import(const core::SessionGuard& session, const v1::ImportMemoryRequest& request,
@@ -24,7 +24,7 @@ class TicketedMemory {
 
  private:
   void Begin(const core::SessionGuard& session, const v1::AllocateMemoryRequest& request,
-             const Reply<v1::AllocateMemoryResponse>& reply) const;
+             const gate::Reply<v1::AllocateMemoryResponse>& reply) const;
   template <typename Response>
   Response ToResponse(const core::MemoryTicket& ticket) const;
 
@@ -32,10 +32,10 @@ class TicketedMemory {
 };
 
 void SealMemory(const core::SessionGuard& session, const v1::SealMemoryRequest& request,
-                const Reply<v1::SealMemoryResponse>& reply);
+                const gate::Reply<v1::SealMemoryResponse>& reply);
 void BatchSealMemory(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
                      const v1::BatchSealMemoryRequest& request, v1::BatchSealMemoryResponse* response);
-void ReleaseMemory(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
-                   const v1::ReleaseMemoryRequest& request, v1::ReleaseMemoryResponse* response);
+void ReleaseMemory(const core::SessionGuard& session, const v1::ReleaseMemoryRequest& request,
+                   const gate::Reply<v1::ReleaseMemoryResponse>& reply);
 
 }  // namespace rnicd::service

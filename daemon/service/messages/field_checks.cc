@@ -1,4 +1,4 @@
-#include "daemon/service/field_checks.h"
+#include "daemon/service/messages/field_checks.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "daemon/service/admin_service.h"
+#include "daemon/service/admin/admin_service.h"
 
 #include <google/protobuf/util/json_util.h>
 
@@ -11,10 +11,10 @@
 #include "absl/strings/cord.h"
 #include "base/pod_uid.h"
 #include "base/status.h"
-#include "daemon/service/admin_grants.h"
-#include "daemon/service/admin_pages.h"
-#include "daemon/service/admin_view.h"
-#include "daemon/service/field_checks.h"
+#include "daemon/service/admin/admin_grants.h"
+#include "daemon/service/admin/admin_pages.h"
+#include "daemon/service/admin/admin_view.h"
+#include "daemon/service/messages/field_checks.h"
 #include "rnicd/v1/admin_service.pb.h"
 
 namespace rnicd::service {
@@ -243,24 +243,24 @@ absl::Status AdminHandlers::SetPods(const v1::SetPodsRequest& request, v1::SetPo
 std::vector<gate::Method> AdminMethods(core::Node& node, core::SessionRegistry& registry, ProcessControl& process) {
   using core::Row;
   using gate::Bind;
-  using gate::Now;
+  using gate::Serve;
   const auto admin = std::make_shared<AdminHandlers>(node, registry, process);
   return {
-      Now(Row("AdminService.GetStatus"), Bind(admin, &AdminHandlers::GetStatus)),
-      Now(Row("AdminService.ListSessions"), Bind(admin, &AdminHandlers::ListSessions)),
-      Now(Row("AdminService.ListRegions"), Bind(admin, &AdminHandlers::ListRegions)),
-      Now(Row("AdminService.ListTenants"), Bind(admin, &AdminHandlers::ListTenants)),
-      Now(Row("AdminService.InspectSession"), Bind(admin, &AdminHandlers::InspectSession)),
-      Now(Row("AdminService.DumpState"), Bind(admin, &AdminHandlers::DumpState)),
-      gate::Later(Row("AdminService.EvictSession"), Bind(admin, &AdminHandlers::EvictSession)),
-      Now(Row("AdminService.Drain"), Bind(admin, &AdminHandlers::Drain)),
-      Now(Row("AdminService.SetLogLevel"), Bind(admin, &AdminHandlers::SetLogLevel)),
-      Now(Row("AdminService.ReloadPolicy"), Bind(admin, &AdminHandlers::ReloadPolicy)),
-      Now(Row("AdminService.CreateGrant"), Bind(admin, &AdminHandlers::CreateGrant)),
-      Now(Row("AdminService.RevokeGrant"), Bind(admin, &AdminHandlers::RevokeGrant)),
-      Now(Row("AdminService.BindGrant"), Bind(admin, &AdminHandlers::BindGrant)),
-      Now(Row("AdminService.ListGrants"), Bind(admin, &AdminHandlers::ListGrants)),
-      Now(Row("AdminService.SetPods"), Bind(admin, &AdminHandlers::SetPods)),
+      Serve(Row("AdminService.GetStatus"), Bind(admin, &AdminHandlers::GetStatus)),
+      Serve(Row("AdminService.ListSessions"), Bind(admin, &AdminHandlers::ListSessions)),
+      Serve(Row("AdminService.ListRegions"), Bind(admin, &AdminHandlers::ListRegions)),
+      Serve(Row("AdminService.ListTenants"), Bind(admin, &AdminHandlers::ListTenants)),
+      Serve(Row("AdminService.InspectSession"), Bind(admin, &AdminHandlers::InspectSession)),
+      Serve(Row("AdminService.DumpState"), Bind(admin, &AdminHandlers::DumpState)),
+      Serve(Row("AdminService.EvictSession"), Bind(admin, &AdminHandlers::EvictSession)),
+      Serve(Row("AdminService.Drain"), Bind(admin, &AdminHandlers::Drain)),
+      Serve(Row("AdminService.SetLogLevel"), Bind(admin, &AdminHandlers::SetLogLevel)),
+      Serve(Row("AdminService.ReloadPolicy"), Bind(admin, &AdminHandlers::ReloadPolicy)),
+      Serve(Row("AdminService.CreateGrant"), Bind(admin, &AdminHandlers::CreateGrant)),
+      Serve(Row("AdminService.RevokeGrant"), Bind(admin, &AdminHandlers::RevokeGrant)),
+      Serve(Row("AdminService.BindGrant"), Bind(admin, &AdminHandlers::BindGrant)),
+      Serve(Row("AdminService.ListGrants"), Bind(admin, &AdminHandlers::ListGrants)),
+      Serve(Row("AdminService.SetPods"), Bind(admin, &AdminHandlers::SetPods)),
   };
 }
 

@@ -1,4 +1,4 @@
-#include "daemon/service/batch.h"
+#include "daemon/service/memory/batch.h"
 
 #include "daemon/service/service_fixture_test.h"
 #include "rnicd/v1/memory_service.pb.h"

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "daemon/core/request/node.h"
 #include "daemon/core/session/session_registry.h"
-#include "daemon/service/admin_process.h"
+#include "daemon/service/admin/admin_process.h"
 #include "rnicd/v1/admin_service.pb.h"
 
 namespace rnicd::service {

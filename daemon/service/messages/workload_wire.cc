@@ -1,4 +1,4 @@
-#include "daemon/service/workload_wire.h"
+#include "daemon/service/messages/workload_wire.h"
 
 #include <cstddef>
 #include <set>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "daemon/service/field_checks.h"
+#include "daemon/service/messages/field_checks.h"
 
 namespace rnicd::service {
 namespace {

@@ -1,4 +1,4 @@
-#include "daemon/service/admin_grants.h"
+#include "daemon/service/admin/admin_grants.h"
 
 #include <chrono>
 #include <memory>
@@ -13,8 +13,8 @@
 #include "base/status.h"
 #include "daemon/core/tenant/caller.h"
 #include "daemon/policy/limits_wire.h"
-#include "daemon/service/field_checks.h"
-#include "daemon/service/workload_wire.h"
+#include "daemon/service/messages/field_checks.h"
+#include "daemon/service/messages/workload_wire.h"
 
 namespace rnicd::service {
 namespace {

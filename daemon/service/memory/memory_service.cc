@@ -1,4 +1,4 @@
-#include "daemon/service/memory_service.h"
+#include "daemon/service/memory/memory_service.h"
 
 #include <optional>
 #include <string>
@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/service/batch.h"
-#include "daemon/service/convert.h"
-#include "daemon/service/memory_objects.h"
-#include "daemon/service/memory_operations.h"
-#include "daemon/service/memory_provision.h"
-#include "daemon/service/pending.h"
+#include "daemon/service/memory/batch.h"
+#include "daemon/service/memory/memory_objects.h"
+#include "daemon/service/memory/memory_operations.h"
+#include "daemon/service/memory/memory_provision.h"
+#include "daemon/service/messages/convert.h"
+#include "daemon/service/messages/pending.h"
 #include "rnicd/v1/memory_service.pb.h"
 #include "wire/memory.h"
 
@@ -22,6 +22,20 @@ absl::Status CreatePd(const core::SessionGuard& session, const v1::CreatePdReque
                       v1::CreatePdResponse* response) {
   RNICD_ASSIGN_OR_RETURN(const ProtectionDomainId id, session.domains().Create(AdapterId{request.adapter_id()}));
   response->set_pd_id(id.value);
+  return absl::OkStatus();
+}
+
+absl::Status GetLocalToken(const core::SessionGuard& session, const v1::GetLocalTokenRequest& request,
+                           v1::GetLocalTokenResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(const LocalToken token, session.regions().GetLocalToken(MemoryRegionId{request.mr_id()}));
+  response->set_local_token(token.value);
+  return absl::OkStatus();
+}
+
+absl::Status GetRemoteToken(const core::SessionGuard& session, const v1::GetRemoteTokenRequest& request,
+                            v1::GetRemoteTokenResponse* response) {
+  RNICD_ASSIGN_OR_RETURN(const RemoteToken token, session.regions().GetRemoteToken(MemoryRegionId{request.mr_id()}));
+  response->set_remote_token(token.value);
   return absl::OkStatus();
 }
 
@@ -59,9 +73,9 @@ uint64_t BytesRegistered(core::SessionRegions& regions, const ItemRequest& item)
 // A batch of one region request, whose handler is `operation`.
 template <typename Request, typename Response, typename ItemRequest, typename ItemResponse>
 gate::Method Batch(const core::Operation& row,
-                   void (*operation)(const core::SessionGuard&, const ItemRequest&, const Reply<ItemResponse>&),
+                   void (*operation)(const core::SessionGuard&, const ItemRequest&, const gate::Reply<ItemResponse>&),
                    const BatchRule<ItemRequest>& rule = {}) {
-  return gate::Later(row, [operation, rule](const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
+  return gate::Serve(row, [operation, rule](const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
                                             const Request& request, Response* response) {
     RunBatch(call, session, request, response, rule, operation);
   });
@@ -71,25 +85,24 @@ gate::Method Batch(const core::Operation& row,
 
 std::vector<gate::Method> MemoryMethods(const core::TicketTable& tickets) {
   using core::Row;
-  using gate::Later;
-  using gate::Now;
+  using gate::Serve;
   const auto memory = std::make_shared<TicketedMemory>(tickets);
   return {
-      Later(Row("MemoryService.AllocateMemory"), gate::Bind(memory, &TicketedMemory::Allocate)),
-      Now(Row("MemoryService.ImportMemory"), gate::Bind(memory, &TicketedMemory::Import)),
-      Single(Row("MemoryService.SealMemory"), SealMemory),
-      Later(Row("MemoryService.ReleaseMemory"), ReleaseMemory),
-      Now(Row("MemoryService.CreatePd"), CreatePd),
-      Single(Row("MemoryService.ClosePd"), ClosePd),
-      Single(Row("MemoryService.CreateMr"), CreateMr),
-      Single(Row("MemoryService.RegisterMr"), RegisterMr),
-      Single(Row("MemoryService.DeregisterMr"), DeregisterMr),
-      Single(Row("MemoryService.InitializeFastRegisterMr"), InitializeFastRegisterMr),
-      Single(Row("MemoryService.GetLocalToken"), GetLocalToken),
-      Single(Row("MemoryService.GetRemoteToken"), GetRemoteToken),
-      Single(Row("MemoryService.CloseMr"), CloseMr),
-      Now(Row("MemoryService.BuildLam"), BuildLam),
-      Now(Row("MemoryService.ReleaseLam"), ReleaseLam),
+      Serve(Row("MemoryService.AllocateMemory"), gate::Bind(memory, &TicketedMemory::Allocate)),
+      Serve(Row("MemoryService.ImportMemory"), gate::Bind(memory, &TicketedMemory::Import)),
+      Serve(Row("MemoryService.SealMemory"), SealMemory),
+      Serve(Row("MemoryService.ReleaseMemory"), ReleaseMemory),
+      Serve(Row("MemoryService.CreatePd"), CreatePd),
+      Serve(Row("MemoryService.ClosePd"), ClosePd),
+      Serve(Row("MemoryService.CreateMr"), CreateMr),
+      Serve(Row("MemoryService.RegisterMr"), RegisterMr),
+      Serve(Row("MemoryService.DeregisterMr"), DeregisterMr),
+      Serve(Row("MemoryService.InitializeFastRegisterMr"), InitializeFastRegisterMr),
+      Serve(Row("MemoryService.GetLocalToken"), GetLocalToken),
+      Serve(Row("MemoryService.GetRemoteToken"), GetRemoteToken),
+      Serve(Row("MemoryService.CloseMr"), CloseMr),
+      Serve(Row("MemoryService.BuildLam"), BuildLam),
+      Serve(Row("MemoryService.ReleaseLam"), ReleaseLam),
       Batch<v1::BatchCreateMrRequest, v1::BatchCreateMrResponse>(Row("MemoryService.BatchCreateMr"), CreateMr),
       Batch<v1::BatchRegisterMrRequest, v1::BatchRegisterMrResponse>(Row("MemoryService.BatchRegisterMr"), RegisterMr,
                                                                      {.bytes_of = BytesToRegister, .parallel = true}),
@@ -101,9 +114,9 @@ std::vector<gate::Method> MemoryMethods(const core::TicketTable& tickets) {
       Batch<v1::BatchCloseMrRequest, v1::BatchCloseMrResponse>(
           Row("MemoryService.BatchCloseMr"), CloseMr,
           {.bytes_of = BytesRegistered<v1::CloseMrRequest>, .parallel = true, .overlapping = true}),
-      Later(Row("MemoryService.BatchAllocateMemory"), gate::Bind(memory, &TicketedMemory::BatchAllocate)),
-      Later(Row("MemoryService.BatchSealMemory"), BatchSealMemory),
-      Later(Row("MemoryService.ProvisionMemory"), ProvisionMemory),
+      Serve(Row("MemoryService.BatchAllocateMemory"), gate::Bind(memory, &TicketedMemory::BatchAllocate)),
+      Serve(Row("MemoryService.BatchSealMemory"), BatchSealMemory),
+      Serve(Row("MemoryService.ProvisionMemory"), ProvisionMemory),
   };
 }
 

@@ -14,8 +14,8 @@
 #include "daemon/core/request/request_turns.h"
 #include "daemon/core/session/session.h"
 #include "daemon/gate/gate.h"
-#include "daemon/service/field_checks.h"
-#include "daemon/service/memory_operations.h"
+#include "daemon/service/memory/memory_operations.h"
+#include "daemon/service/messages/field_checks.h"
 #include "wire/error_detail.h"
 
 namespace rnicd::service {
@@ -143,6 +143,7 @@ class ItemsInOrder : public std::enable_shared_from_this<ItemsInOrder<ItemReques
         if (!overlapping && self->is_second_.exchange(true)) {
           self->GoOn();
         }
+        return true;
       });
       if (!is_second_.exchange(true)) {
         return;

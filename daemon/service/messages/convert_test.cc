@@ -1,4 +1,4 @@
-#include "daemon/service/convert.h"
+#include "daemon/service/messages/convert.h"
 
 #include <gtest/gtest.h>
 

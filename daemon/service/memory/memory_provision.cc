@@ -1,8 +1,8 @@
-#include "daemon/service/memory_provision.h"
+#include "daemon/service/memory/memory_provision.h"
 
 #include "base/status.h"
-#include "daemon/service/batch.h"
-#include "daemon/service/pending.h"
+#include "daemon/service/memory/batch.h"
+#include "daemon/service/messages/pending.h"
 #include "wire/memory.h"
 
 namespace rnicd::service {
@@ -77,7 +77,7 @@ void ProvisionMemory(const std::shared_ptr<gate::Call>& call, const core::Sessio
   const core::Done<core::Provisioned> done = [call, response](const absl::StatusOr<core::Provisioned>& provisioned) {
     Finish(*call, provisioned, response);
   };
-  FinishUnlessPending(session.regions().Provision(ProvisionArgumentsFromWire(request), done), done);
+  core::FinishUnlessPending(session.regions().Provision(ProvisionArgumentsFromWire(request), done), done);
 }
 
 }  // namespace rnicd::service

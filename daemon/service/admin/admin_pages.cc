@@ -1,4 +1,4 @@
-#include "daemon/service/admin_pages.h"
+#include "daemon/service/admin/admin_pages.h"
 
 #include <charconv>
 

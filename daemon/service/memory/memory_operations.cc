@@ -1,10 +1,10 @@
-#include "daemon/service/memory_operations.h"
+#include "daemon/service/memory/memory_operations.h"
 
 #include <optional>
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/service/pending.h"
+#include "daemon/service/messages/pending.h"
 #include "wire/memory.h"
 
 namespace rnicd::service {
@@ -20,10 +20,11 @@ v1::RegisterMrResponse ToResponse(const Registration& registration) {
 }  // namespace
 
 void CreateMr(const core::SessionGuard& session, const v1::CreateMrRequest& request,
-              const Reply<v1::CreateMrResponse>& reply) {
+              const gate::Reply<v1::CreateMrResponse>& reply) {
   const auto id = session.regions().Create(ProtectionDomainId{request.pd_id()}, request.fast_register());
   if (!id.ok()) {
-    return reply(id.status());
+    reply(id.status());
+    return;
   }
   v1::CreateMrResponse response;
   response.set_mr_id(id->value);
@@ -31,25 +32,25 @@ void CreateMr(const core::SessionGuard& session, const v1::CreateMrRequest& requ
 }
 
 void RegisterMr(const core::SessionGuard& session, const v1::RegisterMrRequest& request,
-                const Reply<v1::RegisterMrResponse>& reply) {
+                const gate::Reply<v1::RegisterMrResponse>& reply) {
   const std::vector<MdlEntry> chain = wire::FromWire(request.mdl_chain());
   const core::RegisterArguments arguments{
       .region = MemoryRegionId{request.mr_id()}, .chain = chain, .length = request.length(), .flags = request.flags()};
-  const auto done = [reply](const absl::StatusOr<Registration>& outcome) {
+  const core::Done<Registration> done = [reply](const absl::StatusOr<Registration>& outcome) {
     reply(outcome.ok() ? absl::StatusOr<v1::RegisterMrResponse>(ToResponse(*outcome)) : outcome.status());
   };
   ReplyToBegun(session.regions().Register(arguments, ChoiceOf(request), done), request.allow_pending(), done, reply);
 }
 
 void DeregisterMr(const core::SessionGuard& session, const v1::DeregisterMrRequest& request,
-                  const Reply<v1::DeregisterMrResponse>& reply) {
+                  const gate::Reply<v1::DeregisterMrResponse>& reply) {
   const core::Done<> done = DoneOf(reply);
   ReplyToBegun(session.regions().Deregister(MemoryRegionId{request.mr_id()}, ChoiceOf(request), done),
                request.allow_pending(), done, reply);
 }
 
 void InitializeFastRegisterMr(const core::SessionGuard& session, const v1::InitializeFastRegisterMrRequest& request,
-                              const Reply<v1::InitializeFastRegisterMrResponse>& reply) {
+                              const gate::Reply<v1::InitializeFastRegisterMrResponse>& reply) {
   const core::InitializeArguments arguments{.region = MemoryRegionId{request.mr_id()},
                                             .max_pages = request.adapter_page_count(),
                                             .remote_access = request.remote_access()};
@@ -58,39 +59,17 @@ void InitializeFastRegisterMr(const core::SessionGuard& session, const v1::Initi
 }
 
 void CloseMr(const core::SessionGuard& session, const v1::CloseMrRequest& request,
-             const Reply<v1::CloseMrResponse>& reply) {
+             const gate::Reply<v1::CloseMrResponse>& reply) {
   const core::Done<> done = DoneOf(reply);
   ReplyToBegun(session.regions().Close(MemoryRegionId{request.mr_id()}, ChoiceOf(request), done),
                request.allow_pending(), done, reply);
 }
 
 void ClosePd(const core::SessionGuard& session, const v1::ClosePdRequest& request,
-             const Reply<v1::ClosePdResponse>& reply) {
+             const gate::Reply<v1::ClosePdResponse>& reply) {
   const core::Done<> done = DoneOf(reply);
   ReplyToBegun(session.domains().Close(ProtectionDomainId{request.pd_id()}, ChoiceOf(request), done),
                request.allow_pending(), done, reply);
-}
-
-void GetLocalToken(const core::SessionGuard& session, const v1::GetLocalTokenRequest& request,
-                   const Reply<v1::GetLocalTokenResponse>& reply) {
-  const auto token = session.regions().GetLocalToken(MemoryRegionId{request.mr_id()});
-  if (!token.ok()) {
-    return reply(token.status());
-  }
-  v1::GetLocalTokenResponse response;
-  response.set_local_token(token->value);
-  reply(response);
-}
-
-void GetRemoteToken(const core::SessionGuard& session, const v1::GetRemoteTokenRequest& request,
-                    const Reply<v1::GetRemoteTokenResponse>& reply) {
-  const auto token = session.regions().GetRemoteToken(MemoryRegionId{request.mr_id()});
-  if (!token.ok()) {
-    return reply(token.status());
-  }
-  v1::GetRemoteTokenResponse response;
-  response.set_remote_token(token->value);
-  reply(response);
 }
 
 }  // namespace rnicd::service

@@ -1,5 +1,5 @@
 // What operators see, page by page and as a whole, and the streams of health.
-#include "daemon/service/admin_service.h"
+#include "daemon/service/admin/admin_service.h"
 
 #include <google/protobuf/util/json_util.h>
 

@@ -1,5 +1,5 @@
 // Calls that are answered later, or at once and completed by an event, and those whose clients have given up.
-#include "daemon/service/pending.h"
+#include "daemon/service/messages/pending.h"
 
 #include "daemon/service/service_fixture_test.h"
 #include "rnicd/v1/memory_service.pb.h"

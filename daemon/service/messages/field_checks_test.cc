@@ -1,5 +1,5 @@
 // Which field each bad request is refused for.
-#include "daemon/service/field_checks.h"
+#include "daemon/service/messages/field_checks.h"
 
 #include "daemon/service/service_fixture_test.h"
 #include "rnicd/v1/adapter_service.pb.h"

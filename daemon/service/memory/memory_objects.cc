@@ -1,13 +1,13 @@
-#include "daemon/service/memory_objects.h"
+#include "daemon/service/memory/memory_objects.h"
 
 #include <utility>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "daemon/service/batch.h"
-#include "daemon/service/convert.h"
-#include "daemon/service/pending.h"
+#include "daemon/service/memory/batch.h"
+#include "daemon/service/messages/convert.h"
+#include "daemon/service/messages/pending.h"
 #include "wire/memory.h"
 
 namespace rnicd::service {
@@ -74,10 +74,11 @@ Response TicketedMemory::ToResponse(const core::MemoryTicket& ticket) const {
 }
 
 void TicketedMemory::Begin(const core::SessionGuard& session, const v1::AllocateMemoryRequest& request,
-                           const Reply<v1::AllocateMemoryResponse>& reply) const {
+                           const gate::Reply<v1::AllocateMemoryResponse>& reply) const {
   const auto arguments = AllocateArgumentsFromWire(request);
   if (!arguments.ok()) {
-    return reply(arguments.status());
+    reply(arguments.status());
+    return;
   }
   const core::Done<core::MemoryTicket> done = [this, reply](const absl::StatusOr<core::MemoryTicket>& ticket) {
     if (!ticket.ok()) {
@@ -87,22 +88,20 @@ void TicketedMemory::Begin(const core::SessionGuard& session, const v1::Allocate
     response.set_page_size(wire::PageSizeToWire(ticket->page_bytes));
     response.set_transparent_huge_pages(ticket->transparent_huge_pages);
     response.set_from_pool(ticket->from_pool);
-    reply(std::move(response));
+    return reply(std::move(response));
   };
-  FinishUnlessPending(session.memory().Allocate(*arguments, done), done);
+  core::FinishUnlessPending(session.memory().Allocate(*arguments, done), done);
 }
 
 void TicketedMemory::Allocate(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
-                              const v1::AllocateMemoryRequest& request, v1::AllocateMemoryResponse* response) {
-  Begin(session, request, [call, response](const absl::StatusOr<v1::AllocateMemoryResponse>& reply) {
-    const bool delivered = call->Finish(reply.status(), [&] {
-      if (reply.ok()) {
-        *response = *reply;
-      }
-    });
-    if (!delivered && reply.ok()) {
-      DropMemory(*call->session(), MemoryObjectId{reply->memory_id()});  // The client never received its id.
+                              const v1::AllocateMemoryRequest& request,
+                              const gate::Reply<v1::AllocateMemoryResponse>& reply) {
+  Begin(session, request, [call, reply](const absl::StatusOr<v1::AllocateMemoryResponse>& allocated) {
+    const bool is_delivered = reply(allocated);
+    if (!is_delivered && allocated.ok()) {
+      DropMemory(*call->session(), MemoryObjectId{allocated->memory_id()});  // The client never received its id.
     }
+    return is_delivered;
   });
 }
 
@@ -112,12 +111,12 @@ void TicketedMemory::BatchAllocate(const std::shared_ptr<gate::Call>& call, cons
   CountItems(session, request.items_size());
   const auto made = std::make_shared<MadeByBatch>();
   const auto allocate = [this, made](const core::SessionGuard& held, const v1::AllocateMemoryRequest& item,
-                                     const Reply<v1::AllocateMemoryResponse>& reply) {
+                                     const gate::Reply<v1::AllocateMemoryResponse>& reply) {
     Begin(held, item, [made, reply](const absl::StatusOr<v1::AllocateMemoryResponse>& allocated) {
       if (allocated.ok()) {
         made->Add(MemoryObjectId{allocated->memory_id()});
       }
-      reply(allocated);
+      return reply(allocated);
     });
   };
   RunBatch(call, session, request, response, BatchRule<v1::AllocateMemoryRequest>{.overlapping = true}, allocate,
@@ -132,10 +131,11 @@ absl::Status TicketedMemory::Import(const core::SessionGuard& session, const v1:
 }
 
 void SealMemory(const core::SessionGuard& session, const v1::SealMemoryRequest& request,
-                const Reply<v1::SealMemoryResponse>& reply) {
+                const gate::Reply<v1::SealMemoryResponse>& reply) {
   const auto memory = session.memory().Find(MemoryObjectId{request.memory_id()});
   if (!memory.ok()) {
-    return reply(memory.status());
+    reply(memory.status());
+    return;
   }
   const core::Done<> done = [reply, memory = *memory](const absl::Status& status) {
     if (!status.ok()) {
@@ -145,9 +145,9 @@ void SealMemory(const core::SessionGuard& session, const v1::SealMemoryRequest& 
     response.set_size(memory->size());
     response.set_page_size(wire::PageSizeToWire(memory->page_bytes()));
     response.set_dmabuf(memory->is_dmabuf());
-    reply(response);
+    return reply(response);
   };
-  FinishUnlessPending(session.memory().Seal(*memory, done), done);
+  core::FinishUnlessPending(session.memory().Seal(*memory, done), done);
 }
 
 void BatchSealMemory(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
@@ -156,10 +156,10 @@ void BatchSealMemory(const std::shared_ptr<gate::Call>& call, const core::Sessio
   RunBatch(call, session, request, response, BatchRule<v1::SealMemoryRequest>{}, SealMemory);
 }
 
-void ReleaseMemory(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
-                   const v1::ReleaseMemoryRequest& request, v1::ReleaseMemoryResponse* /*response*/) {
-  const auto finish = [call](const absl::Status& status) { call->Finish(status); };
-  FinishUnlessPending(session.memory().Release(MemoryObjectId{request.memory_id()}, finish), finish);
+void ReleaseMemory(const core::SessionGuard& session, const v1::ReleaseMemoryRequest& request,
+                   const gate::Reply<v1::ReleaseMemoryResponse>& reply) {
+  const core::Done<> done = DoneOf(reply);
+  core::FinishUnlessPending(session.memory().Release(MemoryObjectId{request.memory_id()}, done), done);
 }
 
 }  // namespace rnicd::service

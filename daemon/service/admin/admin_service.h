@@ -5,7 +5,7 @@
 #include "daemon/core/request/node.h"
 #include "daemon/core/session/session_registry.h"
 #include "daemon/gate/method.h"
-#include "daemon/service/admin_process.h"
+#include "daemon/service/admin/admin_process.h"
 
 namespace rnicd::service {
 

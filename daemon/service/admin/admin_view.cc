@@ -1,4 +1,4 @@
-#include "daemon/service/admin_view.h"
+#include "daemon/service/admin/admin_view.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,8 +10,8 @@
 #include "base/system/this_process.h"
 #include "daemon/core/memory/memory_pool.h"
 #include "daemon/policy/limits_wire.h"
-#include "daemon/service/convert.h"
-#include "daemon/service/workload_wire.h"
+#include "daemon/service/messages/convert.h"
+#include "daemon/service/messages/workload_wire.h"
 
 namespace rnicd::service {
 namespace {
