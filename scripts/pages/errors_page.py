@@ -113,7 +113,9 @@ def make(repo):
     sections = parse_reasons((repo / _LIST).read_text())
     reasons = {reason.name: reason for _, rows in sections for reason in rows}
     values = dict(_NTSTATUS.findall((repo / "base/ntstatus.h").read_text()))
-    flags = _FLAG.findall((repo / "daemon/app/config.cc").read_text())
+    flags = [flag for path in sorted((repo / "daemon/app").rglob("*.cc")) for flag in _FLAG.findall(path.read_text())]
+    if not flags:
+        raise Problem("daemon/app declares no limit as ABSL_FLAG(..., max_...)")
     page, guide = repo / "docs/ERRORS.md", repo / "docs/WORKLOADS.md"
     written = page.read_text()
     by_hand = between(page.name, written, "reasons", "")
