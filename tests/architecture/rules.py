@@ -220,6 +220,12 @@ DOCUMENTED_BY_PARENT = [
 # Where a file may, and must, be executable: programs with a "#!" line.
 EXECUTABLE = [r"^scripts/[a-z0-9-]+$", r"^\.ci/run$", r"^tests/vm/guest$"]
 
+# --- Pages ----------------------------------------------------------------------------------------------------------
+# They name pages that do not exist.
+LINKS_NOT_CHECKED = ["tests/architecture/check_test.py", "tests/deploy/observability_check_test.py"]
+# How many words all pages may have.
+WORDS_RATCHET = "tests/architecture/words.txt"
+
 # --- Sizes ----------------------------------------------------------------------------------------------------------
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
