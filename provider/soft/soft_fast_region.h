@@ -10,6 +10,12 @@
 
 namespace rnicd::provider {
 
+class SpareBlock;
+// Leaves the block to the objects in it.
+struct SpareBlockLeaver {
+  void operator()(SpareBlock* spare) const;
+};
+
 // Keys that reach memory from the execution of a FastRegisterWork until its invalidation, and reach nothing otherwise.
 // Threads: safe. Executions on different queue pairs are serialized.
 class SoftFastRegion final : public DeviceFastRegion, public std::enable_shared_from_this<SoftFastRegion> {
@@ -37,6 +43,8 @@ class SoftFastRegion final : public DeviceFastRegion, public std::enable_shared_
   const std::shared_ptr<SoftNic> nic_;
   const uint64_t domain_;
   const LocalToken local_;
+  // Memory of an earlier registration, for the next.
+  const std::unique_ptr<SpareBlock, SpareBlockLeaver> spare_;
   mutable Mutex mutex_;
   RemoteToken issued_ RNICD_GUARDED_BY(mutex_);
   std::shared_ptr<SoftRegionMemory> memory_ RNICD_GUARDED_BY(mutex_);
