@@ -14,7 +14,7 @@
 // The two ends of a mapped completion queue.
 namespace rnicd::ring {
 
-// The daemon's end. Believes nothing but the client's head, and that only where it is possible.
+// The daemon's end. Trusts only the client's head index, and only if its value is possible.
 // Lifetime: outlived by the mapping.
 // Threads:  one call at a time.
 class QueueWriter {

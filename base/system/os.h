@@ -9,7 +9,7 @@
 
 namespace rnicd {
 
-// What can no longer be done with a memory file, by anybody.
+// Operations on a memory file that are forbidden, for every process.
 // Source: fcntl(2), "File Sealing".
 struct Seals {
   // Make it smaller, or larger.
@@ -39,7 +39,7 @@ struct MemoryFileFacts {
   // Bytes of one page behind the file; kNdkPageBytes for the kernel's smallest pages, whatever their size, and for a
   // dma-buf, whose pages only its exporter knows.
   uint64_t page_bytes = 0;
-  // None for anything but a memory file.
+  // Empty for anything but a memory file.
   Seals seals;
   // Device and inode together identify the file among all open files.
   uint64_t device = 0;
@@ -86,7 +86,7 @@ class Os {
   // Faults every page in, writable; begins at a page. Fails, instead of raising a signal, when pages run out.
   virtual absl::Status Populate(std::span<std::byte> mapping) = 0;
 
-  // The calls below take the lock of the file, which a client that has the file can hold.
+  // The calls below take the lock of the file. A client that has the file can hold this lock, and so block them.
 
   // Changes the size of a file that is not sealed. Pages beyond the new size are freed.
   virtual absl::Status Resize(int fd, uint64_t size) = 0;
