@@ -1,4 +1,4 @@
-// A disk that hangs: the log's thread does not come back from it, and nobody else notices.
+// A disk that hangs: the log's thread blocks, and no other thread does.
 #include <gtest/gtest.h>
 
 #include <future>

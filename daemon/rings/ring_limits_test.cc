@@ -258,7 +258,7 @@ TEST(RingRateTest, DoorbellsWithoutEntriesCountAndAreNotHeardAboveTheRate) {
   for (int doorbell = 0; doorbell < 10'000; ++doorbell) {
     client.RingDoorbell();
   }
-  // After a pause the thread wakes the ring for what it did not hear, and once more for the next doorbell.
+  // After a pause the thread wakes the ring because doorbells were muted, and once more for the next doorbell.
   const core::RingCounts counts = world.Counts();
   EXPECT_LE(counts.doorbells, kDoorbellsOfACall + 1 + 2 * counts.pauses);
   client.Submit({});

@@ -32,7 +32,7 @@ constexpr uint64_t kRightsOfFiles = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS
                                     LANDLOCK_ACCESS_FS_READ_FILE | kTruncate | kDeviceCommands;
 
 // Libraries, also of vendors, and drivers of cards with their settings; the settings of the library of digests; the
-// time zone of log lines; what the kernel says about this process, its clients, the machine and its cards.
+// time zone of log lines; the kernel's information on this process, its clients, the machine and its cards.
 constexpr const char* kSystemPaths[] = {
     "/usr",     "/lib",           "/lib32", "/lib64", "/opt", "/etc/ld.so.cache", "/etc/libibverbs.d",
     "/etc/ssl", "/etc/localtime", "/proc",  "/sys"};

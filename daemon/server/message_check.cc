@@ -167,7 +167,7 @@ absl::Status Walker::WalkText(const FieldDescriptor* field, std::string_view byt
   }
 }
 
-// A number. Groups, which no message of ours has, could nest what nobody counts.
+// A number. Groups, which no message of ours has, could nest parts that are not counted.
 absl::Status Walker::SkipNumber(CodedInputStream& input, const FieldDescriptor* field, uint32_t tag) {
   const auto wire_type = WireFormatLite::GetTagWireType(tag);
   const bool is_group =

@@ -186,7 +186,7 @@ std::string PathOfNumber(Message& message, uint64_t number) {
   return "";
 }
 
-// Sets an unsigned number to the most that it can say. False for any other field.
+// Sets an unsigned number to its maximum. False for any other field.
 bool SetToTheMost(const FoundField& found) {
   const auto* const reflection = found.message->GetReflection();
   switch (found.field->cpp_type()) {

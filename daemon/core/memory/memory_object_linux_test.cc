@@ -1,4 +1,4 @@
-// What a memory object relies on from the kernel: seals, and what the kernel says of other files.
+// Kernel behaviour that a memory object relies on: seals, and the facts about other files.
 
 #include <fcntl.h>
 #include <sys/mman.h>

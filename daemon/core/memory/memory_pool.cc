@@ -142,7 +142,7 @@ absl::Status MemoryPool::Swap(Parted& parted, absl::FunctionRef<absl::Status()> 
   if (charged.ok()) {
     return charged;
   }
-  // There is room: who takes of it does so under this lock.
+  // There is room: all users of it take it under this lock.
   const auto again = [this](uint64_t amount) {
     absl::StatusOr<Charge> taken = Charge::Take(node_, Resource::kMemoryBytes, amount);
     return taken.ok() ? *std::move(taken) : Charge();

@@ -31,7 +31,7 @@ class CqNotifier {
 
   enum class Due : uint8_t {
     kNothing,
-    // Tell the client of a mapped queue; an event of an earlier notification waits to be fetched.
+    // Notify the client of a mapped queue; an event of an earlier notification waits to be fetched.
     kNotice,
     // An event is to be sent, too.
     kNoticeAndEvent,

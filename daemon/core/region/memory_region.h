@@ -53,7 +53,7 @@ class MemoryRegion : public Closable {
   // True while it is registered over a dma-buf.
   virtual bool is_over_dmabuf() const { return false; }
   // Sets the cause reported for the revoked tokens when the region is closed while registered; "close" by default.
-  // `cause` must live for ever.
+  // `cause` must have static storage duration.
   virtual void SetCloseCause(std::string_view /*cause*/) {}
   // True when the device failed to deregister the region at its close.
   virtual bool deregister_failed() const { return false; }

@@ -51,7 +51,7 @@ class Lease : public std::enable_shared_from_this<Lease> {
 
   // Begins a request, which delays the end until it is complete. Errors: SESSION_ENDING.
   absl::StatusOr<SessionGuard> Begin();
-  // A second guard for a request in progress, which has one: for what of it goes on elsewhere.
+  // A second guard for a request in progress, for a part of it that continues on another thread.
   SessionGuard Hold();
 
   // Ends the session: refuses new requests, waits for running ones, reclaims everything on a reaper, then calls

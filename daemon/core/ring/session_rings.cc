@@ -29,7 +29,7 @@ absl::StatusOr<OpenedRing> SessionRings::Open(uint32_t entries, uint32_t payload
   const uint32_t wanted = entries == 0 ? kDefaultEntries : entries;
   RNICD_ASSIGN_OR_RETURN(const ring::RingGeometry geometry,
                          ring::MakeRingGeometry(wanted, payload_bytes == 0 ? DefaultPayload(wanted) : payload_bytes));
-  // What ended meanwhile makes room.
+  // Refund memory that has ended meanwhile, to make room.
   node_.lingering.Sweep();
   RNICD_ASSIGN_OR_RETURN(
       auto charges, Charge::TakeAll(ledger_, {{Resource::kRings, 1},
