@@ -101,8 +101,8 @@ class DeviceAdapter {
   virtual absl::StatusOr<std::unique_ptr<DeviceProtectionDomain>> CreateProtectionDomain() = 0;
   // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_REMOVED, DEVICE_FAILED.
   virtual absl::StatusOr<std::unique_ptr<DeviceCompletionQueue>> CreateCompletionQueue(uint32_t depth) = 0;
-  // Tells the card of populated memory whose pages will be named by fast registrations, all runs but the first and last
-  // whole pages. Null for a card that need not know.
+  // Announces populated memory to the card, whose pages fast registrations will name; all runs but the first and last
+  // are whole pages. Null for a card that does not need this.
   virtual std::unique_ptr<DeviceMapping> AddMapping(std::span<const std::span<std::byte>> /*runs*/) { return nullptr; }
 };
 

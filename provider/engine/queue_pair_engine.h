@@ -59,8 +59,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
 
   // For a peer's card. True when `visitor` is the connected peer and this side has not failed; Release must follow.
   bool EnterPeer(const QueuePairEngine& visitor);
-  // The oldest receive that nobody has taken; ReceiveEnded must follow. Null when there is none: the visitor is run
-  // again when one is posted.
+  // Takes the oldest receive that is not taken yet; ReceiveEnded must follow. Null when there is none: the visitor is
+  // run again when one is posted.
   EngineRequest* TakeReceive();
 
   // For the card. Results of requests that have started or were taken; Run must follow Ended, which fails this side,
@@ -72,8 +72,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void ReceiveFilled(uint64_t serial, absl::FunctionRef<Completion(const EngineRequest&)> read);
   // A request that has started begins once more, on the runner.
   void Resume(uint64_t serial);
-  // Reports to the owner, once, that the peer is dead. Ignored in the error state, so it comes before whatever fails
-  // this side because of that.
+  // Reports the dead peer to the owner, once. Ignored in the error state, so call it before this side fails because of
+  // the dead peer.
   void LosePeer();
   // Takes the queue pair to the error state. Run must follow: the runner notifies local peers. `cause` is the status of
   // the oldest request, if that is cancelled; not kSuccess.
@@ -82,8 +82,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void Abandon();
   // Abandons what the card has kept for longer than EngineRules::card_timeout; called now and then. True when it has.
   bool AbandonIfLate();
-  // The peer's send has asked for this token to be invalidated here, with that result: completes the receive, and tells
-  // a peer that waits for it.
+  // The peer's send has asked for this token to be invalidated here, with that result: completes the receive, and
+  // reports to a peer that waits for it.
   void Invalidated(RemoteToken token, bool invalidated, Completion& receive);
   // If the queue pair is connected, nothing is outstanding at the card, and the peer has not ended: true, and
   // Disconnect does not return until Release.
@@ -91,7 +91,7 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void Release();
 
  private:
-  // What one step of the runner leaves to the next.
+  // State that one step of the runner passes to the next.
   struct Runner {
     EngineTurn turn;
     // The request that was reported last: stored for later requests.
@@ -114,7 +114,7 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   // Ignored unless the address is that of the connected peer, because other endpoints may know the address and connect
   // to it.
   void LoseConnection(const std::string& peer_address, bool fatal);
-  // Fails this side because of a request that has ended so, and if it failed at the peer that one as well.
+  // Fails this side because of a request with this outcome; also fails the peer if the request failed there.
   void FailWith(const CardOutcome& outcome);
   void NotifyPeers(const EngineConnection::Engines& peers);
 

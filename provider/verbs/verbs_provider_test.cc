@@ -305,7 +305,7 @@ TEST_F(VerbsRemovalTest, QueuePairsThatNeverConnectedEndToo) {
   EXPECT_EQ(side.peer_gone(), 0) << "it had none";
 }
 
-// A descriptor that hung up is readable for ever.
+// A descriptor that hung up stays readable.
 TEST_F(VerbsRemovalTest, TheDescriptorsOfARemovedCardKeepNobodyBusy) {
   Daemon daemon(fake_, ProbingOptions());
   Side gone(daemon);

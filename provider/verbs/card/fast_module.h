@@ -31,7 +31,8 @@ class FastModule {
 };
 
 // Opens /dev/rnicd_fr. Needs CAP_NET_ADMIN, so it must be called before the process drops its capabilities. Null when
-// there is no such device, it may not be opened, or it is of another version; errno says why (EPROTO: the version).
+// there is no such device, it may not be opened, or it is of another version; errno has the cause (EPROTO: the
+// version).
 std::unique_ptr<FastModule> OpenFastModule();
 
 // A domain that the module has taken.

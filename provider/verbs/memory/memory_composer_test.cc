@@ -153,8 +153,8 @@ TEST(Compose, ViewsOfNothingAreEmpty) {
   EXPECT_TRUE(view->bytes().empty());
 }
 
-// The two lie side by side, as the kernel likes to place them, and the run goes over the border. The left file is
-// longer than what is mapped of it: a copy of the left mapping that went on would show those pages.
+// The two are adjacent, as the kernel usually places them, and the run crosses the border. The left file is longer than
+// what is mapped of it: a copy that continued past the left mapping would expose those pages.
 TEST(Compose, ARunOverTheBorderOfTwoMappingsHasThePagesOfBoth) {
   void* const room = mmap(nullptr, 24 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(room, MAP_FAILED);
