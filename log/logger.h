@@ -44,8 +44,8 @@ struct Options {
   bool event_log = false;
 };
 
-// Structured lines on stderr, and in the event log if the options say so: a constant message, and data in fields. No
-// caller waits for the reader of the lines (line_writer.h).
+// Structured lines on stderr, and in the event log if Options::event_log is set: a constant message, and data in
+// fields. No caller waits for the reader of the lines (line_writer.h).
 // Lifetime: starts a thread; the destructor waits for the last lines with a timeout.
 // Threads:  safe.
 class Logger {

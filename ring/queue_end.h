@@ -54,7 +54,7 @@ class QueueWriter {
 // may WaitForNotification in one thread.
 class QueueReader {
  public:
-  // Errors: FIELD_OUT_OF_RANGE for a file that is not a queue of this version, or shorter than it says.
+  // Errors: FIELD_OUT_OF_RANGE for a file that is not a queue of this version, or shorter than its header states.
   static absl::StatusOr<QueueReader> Open(std::span<std::byte> file);
 
   // Takes the oldest completion; false when there is none.

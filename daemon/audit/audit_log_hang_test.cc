@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kLong{60};
 
-// Takes every text whole, once it is released.
+// Accepts every text completely, once it is released.
 class HungDisk {
  public:
   AppendFile::Appended Take(std::string_view text) {

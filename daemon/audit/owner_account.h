@@ -35,7 +35,7 @@ enum class Fate : uint8_t {
 // - A refusal that repeats an earlier one is merged with it. The count is written at the end of a period: kPeriodMin at
 //   first, doubled while the repeats continue, up to kPeriodMax. It waits for the budget, too.
 // - The lines on the beginning and the end of sessions have a budget of their own. Above it they are merged.
-// - Everything else that is above the budget is left out, and the number of these lines is written at such periods.
+// - Everything else that is above the budget is left out, and the number of these lines is written at the same periods.
 // - Lines of operators and device plugins are never left out.
 //
 // Lines go to `out`, in order.
@@ -55,7 +55,7 @@ class OwnerAccount {
   void TakeDue(const Moment& now, std::vector<AuditLine>& out);
   // Writes all counts, whatever the budget.
   void TakeAll(const Moment& now, std::vector<AuditLine>& out);
-  // True when a new account would do the same, and nothing remains to be written.
+  // True when this account behaves as a new one, and has nothing left to write.
   bool IsIdle(Instant now) const;
 
  private:

@@ -28,7 +28,7 @@
 
 namespace rnicd::rings {
 
-// One thread that serves rings. A ring is awake, and looked at in turns, or asleep, and costs nothing until its
+// One thread that serves rings. A ring is awake, and polled in turns, or asleep, and then costs nothing until its
 // doorbell rings. Tenants take turns, then the rings of a tenant; a turn is a bounded number of work requests. All work
 // that a client causes counts against its session's rate, also a doorbell without an entry; a ring above the rate, or
 // with many such doorbells, is paused, and its doorbell is muted.
@@ -51,7 +51,7 @@ class RingThread {
   void Post(CommandQueue::Command command);
 
  private:
-  // A ring as this thread knows it.
+  // This thread's state of a ring.
   struct Served {
     std::shared_ptr<core::Ring> ring;
     // Null once it has gone.

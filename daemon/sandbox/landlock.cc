@@ -38,7 +38,7 @@ constexpr const char* kSystemPaths[] = {
     "/etc/ssl", "/etc/localtime", "/proc",  "/sys"};
 constexpr const char* kNullDevice = "/dev/null";
 
-// The rights that this version knows; whatever is among them and in no rule is refused.
+// The rights that this version controls: each of them is refused unless a rule grants it.
 uint64_t RightsOf(int version) {
   uint64_t rights = LANDLOCK_ACCESS_FS_MAKE_SYM | (LANDLOCK_ACCESS_FS_MAKE_SYM - 1);
   if (version >= 2) {

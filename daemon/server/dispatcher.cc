@@ -45,7 +45,7 @@ class RpcEnd final : public gate::ClientEnd {
   const std::shared_ptr<rpc::ServerCall> call_;
 };
 
-// The request, once it is known to be well-formed and to take no more memory than is left for it.
+// The request, after the check that it is well-formed and fits into the remaining memory budget.
 absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, rpc::ServerCall& call) {
   if (method.request == nullptr) {
     return MakeError(ErrorReason::METHOD_UNKNOWN);

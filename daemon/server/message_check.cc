@@ -175,7 +175,7 @@ absl::Status Walker::SkipNumber(CodedInputStream& input, const FieldDescriptor* 
   if (is_group || !WireFormatLite::SkipField(&input, tag)) {
     return Malformed(field == nullptr ? std::string_view() : std::string_view(field->name()));
   }
-  // What has another form than its type is kept as an unknown field.
+  // A value whose form is not that of its type is kept as an unknown field.
   const bool is_known = field != nullptr && WireFormatLite::WireTypeForFieldType(
                                                 static_cast<WireFormatLite::FieldType>(field->type())) == wire_type;
   return is_known ? absl::OkStatus() : Part();

@@ -407,8 +407,8 @@ TEST_F(EveryMethod, ThatClosesMakesTheIdUnknown) {
   });
 }
 
-// A number that no card and no client can mean is answered or refused, and never a fault of the daemon; what is refused
-// is a field of the request.
+// A senseless number is accepted or refused, but never causes a fault of the daemon; a refusal names a field of the
+// request.
 TEST_F(EveryMethod, TakesTheMostThatEachNumberCanSay) {
   ForEachField([this](const CallRow& row, const Household& client, Message& request, const FoundField& field) {
     if (!SetToTheMost(field)) {

@@ -10,7 +10,7 @@ namespace rnicd::inline client {
 
 // Bytes of a memory file; nothing for any other file.
 std::optional<uint64_t> FileBytes(int file);
-// Fills the page table of a mapping, as far as the system knows how to.
+// Fills the page table of a mapping, where the system supports that.
 void FillPageTable(std::span<std::byte> mapping);
 // Keeps a mapping from children of this process. False where that failed.
 bool KeepFromChildren(std::span<std::byte> mapping);

@@ -55,7 +55,7 @@ TEST_F(MemoryObjectTest, AnAllocatedFileIsSharedWithItsOwner) {
   EXPECT_EQ(object->page_bytes(), kPage);
 }
 
-// The purpose of the seal: each of these would pull pages away under the card.
+// The purpose of the seal: each of these would remove pages that the card uses.
 TEST_F(MemoryObjectTest, AfterTheSealTheOwnerCannotPullPagesAway) {
   const UniqueFd file = MemoryFile();
   const auto object = Attached(file);

@@ -86,7 +86,7 @@ MaybePending<Provisioned> SessionRegions::SealThenProvision(const std::shared_pt
     RequestTurns::Queue(requests_, plan);
   };
   const MaybePending<> sealing = objects_.Seal(job->memory, go_on);
-  // Sealed by another request since it was looked at.
+  // Another request has sealed it since the check.
   const bool is_sealed = sealing.succeeded() || FailedWith(sealing.status(), ErrorReason::MEMORY_ALREADY_SEALED);
   if (!sealing.pending() && !is_sealed) {
     return sealing.status();

@@ -91,7 +91,7 @@ class Lease : public std::enable_shared_from_this<Lease> {
 
   // Ends the requests that wait, with SESSION_ENDING. Called once, on a reaper, before the last request is complete.
   virtual void CancelWaiting() = 0;
-  // Takes everything back. Called once, on a reaper, when no request is left.
+  // Reclaims everything. Called once, on a reaper, when no request is in progress any more.
   virtual Reclaimed Reclaim(EndCause cause) = 0;
 
   void EndGuard();

@@ -1,5 +1,5 @@
-// Fast registrations by the kernel's module: when a token is in force, what a chain of them costs, and what failures
-// leave.
+// Fast registrations by the kernel's module: when a token is in force, the cost of a chain, and the state after
+// failures.
 
 #include "provider/verbs/fast/kernel_fast_region.h"
 
