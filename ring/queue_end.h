@@ -50,8 +50,9 @@ class QueueWriter {
   uint32_t notification_wakes_ = 0;
 };
 
-// A client's end. Threads: one at a time; Changed, Sleep, notifications and status may run beside the others, and so
-// may WaitForNotification in one thread.
+// A client's end.
+// Threads: one at a time; Changed, Sleep, notifications and status may run beside the others, and so may
+// WaitForNotification in one thread.
 class QueueReader {
  public:
   // Errors: FIELD_OUT_OF_RANGE for a file that is not a queue of this version, or shorter than its header states.

@@ -27,7 +27,8 @@ struct ConnectionLimits {
 // The open connections of a server. A connection past its time is cut off, and so is the oldest one where a new one
 // exceeds a limit: slow clients then displace each other, and never a quick client. To cut off is to shut the socket
 // down, which the server's event loop sees; the server closes it.
-// Lifetime: outlived by the clock; the server calls Remove for all connections before the destructor. Threads: safe.
+// Lifetime: outlived by the clock; the server calls Remove for all connections before the destructor.
+// Threads: safe.
 class ConnectionDeadlines {
  public:
   ConnectionDeadlines(const ConnectionLimits& limits, const Clock& clock);

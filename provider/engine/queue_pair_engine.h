@@ -34,7 +34,8 @@ namespace rnicd::provider {
 //
 // A card that copies into its peer's memory itself enters the peer's engine as a visitor (EnterPeer, Release). While
 // a visitor is inside, Disconnect does not return, and the receive that it has taken is not flushed.
-// Lifetime: shared by its owner, its peer and its card's threads. Threads: safe; no lock is held across engines.
+// Lifetime: shared by its owner, its peer and its card's threads.
+// Threads: safe; no lock is held across engines.
 class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngine> {
  public:
   struct Options {

@@ -18,7 +18,8 @@ struct MemoryCharges {
 
 // Memory that its session has released while a process still has it: open, mapped, inherited, or in a socket's queue.
 // Its pages exist until the last of these is gone, and so do its charges; Resource::kLingeringBytes counts it
-// meanwhile. Threads: safe.
+// meanwhile.
+// Threads: safe.
 class LingeringMemory {
  public:
   // `watch` outlives this.

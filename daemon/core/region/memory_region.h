@@ -34,8 +34,10 @@ struct RegionView {
 // An NDK memory region of either kind, which its creation decides: an OrdinaryRegion or a FastRegion. Each request on
 // one has two halves. Begin checks the request and takes what it needs; Finish talks to the device, and may run later
 // on another thread. Between the two the region is busy, and a close waits. Unless the `start` of a Finish is ok, the
-// device is not called, Begin is undone, and `start` is returned. Lifetime: holds its protection domain open. Threads:
-// safe; of two racing requests one is refused with REGION_BUSY or a state reason. Source:   NDK_FN_CREATE_MR.
+// device is not called, Begin is undone, and `start` is returned.
+// Lifetime: holds its protection domain open.
+// Threads: safe; of two racing requests one is refused with REGION_BUSY or a state reason.
+// Source:   NDK_FN_CREATE_MR.
 class MemoryRegion : public Closable {
  public:
   bool is_fast() const { return is_fast_; }

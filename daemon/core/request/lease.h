@@ -35,9 +35,10 @@ inline constexpr uint64_t kRegisteredBytesPerRequest = uint64_t{1} << 20;
 inline constexpr uint64_t kProvisionedRegionsPerRequest = 64;
 
 // One client process's lease on everything it owns: who owns it, its limits and rates, its events, and its life. What
-// it owns is a Session's, and every lease is one. Lifetime: shared by its connections, the registry and running
-// requests. Ends once: when it is closed, when its process exits, when its last connection closes; LIFETIMES.md gives
-// the order of destruction. Threads:  safe.
+// it owns is a Session's, and every lease is one.
+// Lifetime: shared by its connections, the registry and running requests. Ends once: when it is closed, when its
+// process exits, when its last connection closes; LIFETIMES.md gives the order of destruction.
+// Threads:  safe.
 class Lease : public std::enable_shared_from_this<Lease> {
  public:
   virtual ~Lease() = default;

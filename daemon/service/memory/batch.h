@@ -65,7 +65,8 @@ inline v1::ErrorDetail ErrorOfItem(int index, const absl::Status& status) {
 inline bool IsBatchSize(int items) { return items > 0 && items <= kMaxBatchItems; }
 
 // The outcomes of a call's items, in their order, whichever is ready first: each has its own slot. The last one
-// finishes the call. Request and response live as long as the call. Threads: safe.
+// finishes the call. Request and response live as long as the call.
+// Threads: safe.
 template <typename Response>
 class BatchOutcomes {
  public:

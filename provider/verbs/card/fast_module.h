@@ -14,7 +14,8 @@ namespace rnicd::provider {
 // The requests to the kernel module rnicd_fr, one to one, so that tests can substitute a module of their own. A domain
 // file is named by its descriptor.
 // Results: 0 or a positive errno; those that make something return it in the last argument.
-// Threads: safe. Source: kernel/rnicd_fr/rnicd_fr.h.
+// Threads: safe.
+// Source: kernel/rnicd_fr/rnicd_fr.h.
 class FastModule {
  public:
   virtual ~FastModule() = default;
