@@ -20,7 +20,7 @@ class ClientPipe {
 
   // The client's end; once.
   UniqueFd TakeReadEnd() { return std::move(read_); }
-  // Sends a byte, or sets the event; never blocks. A full pipe announces enough.
+  // Sends a byte, or sets the event; never blocks. A full pipe is enough of a notification.
   void Announce() const;
 
  private:

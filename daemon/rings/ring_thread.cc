@@ -9,14 +9,14 @@
 namespace rnicd::rings {
 namespace {
 
-// A turn: so many work requests, or a chain that is longer. A hundred microseconds of one client's work at most, while
-// others wait.
+// Limit of work requests in one turn; a longer chain is a turn by itself. At most a hundred microseconds of one
+// client's work while others wait.
 constexpr uint32_t kRequestsPerTurn = 64;
 // Work requests through a ring that cost the daemon about as much as a call, which is what rates count.
 constexpr uint32_t kRequestsPerCall = 32;
 // Cost of a wake-up without an entry, in work requests: some system calls, and a place in epoll.
 constexpr uint32_t kEmptyWakeupCost = 8;
-// A client rings for an entry that was just taken now and then, but not so often without a new one.
+// Limit of consecutive wake-ups without an entry. Some are normal: a client may ring for an entry that was just taken.
 constexpr uint32_t kEmptyWakeupsInARow = 16;
 constexpr std::chrono::milliseconds kFirstDeafness{1};
 constexpr uint32_t kDeafnessDoublings = 7;

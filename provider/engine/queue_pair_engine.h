@@ -20,9 +20,9 @@
 
 namespace rnicd::provider {
 
-// One side of a connection, for every kind of card: the order of its requests, and the events that end them. What it
-// keeps is in its parts, of one job each: EngineConnection, EngineSends, EngineReceives, EngineThreads. Here is what
-// they have in common: the lock, the card and the listener, which are called without it, and the peer's engine.
+// One side of a connection, for every kind of card: the order of its requests, and the events that end them. Its state
+// is in parts, each with one job: EngineConnection, EngineSends, EngineReceives, EngineThreads. The engine has what
+// they share: the lock, the card and the listener, which are called without it, and the peer's engine.
 //
 // A thread that gives the engine work becomes its runner, unless another thread already is, and runs until no request
 // can make progress; only the runner begins and reports requests of the initiator queue. Receives are reported from the

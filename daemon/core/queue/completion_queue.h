@@ -106,7 +106,7 @@ class CompletionQueue final : public Closable, public EventSource {
   bool BeginNotification() RNICD_REQUIRES(mutex_);
   void PushNotification();
   std::vector<Completion> TakeQueued(uint32_t max) RNICD_REQUIRES(mutex_);
-  // A wait that ends, and what it gets.
+  // A wait that ends, and its completions.
   struct Delivery {
     std::shared_ptr<CqWait> wait;
     std::vector<Completion> results;

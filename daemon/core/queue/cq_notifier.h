@@ -36,7 +36,7 @@ class CqNotifier {
     // An event is to be sent, too.
     kNoticeAndEvent,
   };
-  // False while nothing can be due, whatever has come.
+  // False while no notification can be due, whatever completions have arrived.
   bool may_begin() const { return !silent_ && (!in_progress_ || is_mapped_) && armed_.has_value(); }
   // Begins the notification that is due, if one is. `dead`: the queue has overrun, which every arming reports.
   Due Begin(bool dead);

@@ -47,7 +47,7 @@ class Lease : public std::enable_shared_from_this<Lease> {
   // pass.
   // Errors: RATE_LIMITED.
   absl::Status AdmitCall(std::chrono::nanoseconds* wait);
-  // Counts what a request costs beyond itself against the same rates.
+  // Counts the cost of a request's bytes, in addition to the request itself, against the same rates.
   void CountBytes(uint64_t bytes, uint64_t per_request);
 
   // Begins a request, which delays the end until it is complete. Errors: SESSION_ENDING.
