@@ -4,8 +4,8 @@
 
 namespace rnicd {
 
-// Owns a file descriptor and closes it. On Windows it is a HANDLE: only 32 bits of it are significant, so LongToHandle
-// restores what HandleToLong converted to an int. Calls that fail with a null handle must make -1 of it.
+// Owns a file descriptor and closes it. On Windows it is a HANDLE: of one only 32 bits are significant, so that
+// LongToHandle gives back what HandleToLong has made an int. Calls that fail with a null handle must make -1 of it.
 class UniqueFd {
  public:
   UniqueFd() = default;

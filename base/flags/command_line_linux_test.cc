@@ -92,7 +92,7 @@ TEST_F(ReadFlagsTest, EveryMistakeIsALine) {
                   "--tested_text: must have a value"));
 }
 
-// They would set flags without a check, or hide mistakes.
+// They would set flags that nobody checks, or hide mistakes.
 TEST_F(ReadFlagsTest, FlagsOfTheLibraryThatLeadPastTheChecksDoNotExist) {
   for (const char* const flag : {"--undefok=x", "--fromenv=tested_number", "--tryfromenv=tested_number"}) {
     EXPECT_THAT(Read({flag}), ElementsAre(EndsWith("there is no such flag"))) << flag;

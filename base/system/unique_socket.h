@@ -4,8 +4,8 @@
 
 namespace rnicd {
 
-// Owns a socket and closes it. The counterpart of UniqueFd, because Windows has a separate call to close sockets; only
-// 32 bits of a SOCKET, as of any handle there, are significant.
+// Owns a socket and closes it. The counterpart of UniqueFd, because Windows closes sockets by a call of their own; of a
+// SOCKET, as of any handle there, only 32 bits are significant.
 class UniqueSocket {
  public:
   UniqueSocket() = default;

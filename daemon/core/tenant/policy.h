@@ -85,8 +85,8 @@ struct Policy {
   std::vector<RoleRule> roles;
 };
 
-// The policy without a policy file: every caller is admitted, and each uid is a tenant with these limits, as with
-// kEachUid.
+// The policy without a policy file: every caller is admitted, and each uid is a tenant with these limits, as kEachUid
+// says.
 Policy OneTenantForEachUid(const Limits& limits);
 
 }  // namespace rnicd::core
