@@ -15,7 +15,7 @@ inline constexpr std::chrono::milliseconds kSleepMax{100};
 
 // Polls shared memory for a short time before its caller sleeps on it: waking a processor that has gone to sleep costs
 // tens of microseconds. Polling is harmful where the daemon needs this processor, and where the wait is long; it
-// detects both and does not poll then.
+// detects both, and then polls for a shorter time or not at all.
 // Threads: safe.
 class AdaptiveSpin {
  public:
