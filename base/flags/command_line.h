@@ -13,6 +13,8 @@ struct ProgramText {
   const char* version;
   // Folder of the files that define its flags, with a slash at its end.
   const char* folder;
+  // What to use in place of a flag that does not exist, by its name with underscores; empty for no advice. May be null.
+  std::string (*advice)(const std::string& flag) = nullptr;
 };
 
 // Sets the flags of the program from its command line and from the files that --flagfile names; later ones win.
