@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "client/cpp/channel/channel.h"
 #include "client/cpp/channel/daemon_address.h"
+#include "client/cpp/channel/environment.h"
 #include "client/cpp/channel/unix_channel.h"
 #include "client/cpp/client_options.h"
 #include "client/cpp/transport_failure.h"
@@ -19,7 +20,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const std::string& path
 
 }  // namespace
 
-std::string DefaultSocketDir() { return "/run/rnicd"; }
+std::string DefaultSocketDir() { return EnvironmentOr("RNICD_SOCKET_DIR", "/run/rnicd"); }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectAsWorkload(const std::string& address,
                                                                  std::chrono::milliseconds /*deadline*/) {

@@ -6,6 +6,7 @@
 #include "client/cpp/channel/channel.h"
 #include "client/cpp/channel/daemon_address.h"
 #include "client/cpp/channel/daemon_pipe_windows.h"
+#include "client/cpp/channel/environment.h"
 #include "client/cpp/client_options.h"
 #include "client/cpp/transport_failure.h"
 #include "grpcpp/create_channel.h"
@@ -64,7 +65,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const std::string& addr
 
 }  // namespace
 
-std::string DefaultSocketDir() { return R"(\\.\pipe\rnicd)"; }
+std::string DefaultSocketDir() { return EnvironmentOr("RNICD_SOCKET_DIR", R"(\\.\pipe\rnicd)"); }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectAsWorkload(const std::string& address,
                                                                  std::chrono::milliseconds deadline) {

@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "base/status.h"
 #include "client/cpp/channel/unix_channel.h"
+#include "client/cpp/client_options.h"
 
 namespace rnicd::inline client {
 namespace {
@@ -21,6 +23,16 @@ TEST(CheckUnixAddress, APathThatIsTooLongIsRefusedWithTheNumber) {
   EXPECT_EQ(ErrorInfoOf(refused).field, "socket_dir");
   EXPECT_NE(refused.message().find("at most 107 bytes, not 108: xxx"), absl::string_view::npos) << refused;
   EXPECT_FALSE(CheckUnixAddress("").ok());
+}
+
+TEST(DefaultSocketDir, IsNamedByTheEnvironment) {
+  unsetenv("RNICD_SOCKET_DIR");
+  EXPECT_EQ(DefaultSocketDir(), "/run/rnicd");
+  setenv("RNICD_SOCKET_DIR", "", 1);
+  EXPECT_EQ(DefaultSocketDir(), "/run/rnicd");
+  setenv("RNICD_SOCKET_DIR", "/sockets", 1);
+  EXPECT_EQ(ClientOptions().socket_dir, "/sockets");
+  unsetenv("RNICD_SOCKET_DIR");
 }
 
 }  // namespace

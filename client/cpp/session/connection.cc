@@ -1,12 +1,11 @@
 #include "client/cpp/session/connection.h"
 
-#include <cstdlib>
-#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "base/status.h"
 #include "client/cpp/channel/daemon_address.h"
+#include "client/cpp/channel/environment.h"
 #include "client/cpp/channel/fd_socket.h"
 #include "client/cpp/rings/system_memory.h"
 
@@ -14,14 +13,12 @@ namespace rnicd::inline client {
 namespace {
 
 std::string GrantOf(const ClientOptions& options) {
-  const char* const environment = std::getenv("RNICD_GRANT");
-  return options.grant.empty() && environment != nullptr ? environment : options.grant;
+  return options.grant.empty() ? EnvironmentOr("RNICD_GRANT", "") : options.grant;
 }
 
 // Replaces an automatic data path by that of the environment, and by calls where rings would not work.
 absl::Status ReadDataPath(ClientOptions& options) {
-  const char* const environment = std::getenv("RNICD_DATA_PATH");
-  const std::string_view value = environment == nullptr ? "" : environment;
+  const std::string value = EnvironmentOr("RNICD_DATA_PATH", "");
   if (options.data_path == DataPath::kAutomatic && !value.empty() && value != "automatic") {
     if (value != "calls" && value != "rings") {
       return MakeErrorWithDetail({.reason = ErrorReason::FIELD_OUT_OF_RANGE, .field = "RNICD_DATA_PATH"},

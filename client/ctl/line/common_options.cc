@@ -1,7 +1,6 @@
 #include "client/ctl/line/common_options.h"
 
 #include <array>
-#include <cstdlib>
 
 #include "base/files/paths.h"
 #include "client/cpp/client_options.h"
@@ -24,11 +23,7 @@ std::span<const OptionSpec> CommonOptions() { return kCommonOptions; }
 
 std::string GrantOf(const CommandLine& line) { return line.Value(kGrantOption.name).value_or(""); }
 
-std::string SocketDir(const CommandLine& line) {
-  const char* environment = std::getenv("RNICD_SOCKET_DIR");
-  const bool is_set = environment != nullptr && *environment != '\0';
-  return line.Value("--socket-dir").value_or(is_set ? environment : DefaultSocketDir());
-}
+std::string SocketDir(const CommandLine& line) { return line.Value("--socket-dir").value_or(DefaultSocketDir()); }
 
 std::string AdminSocketDir(const CommandLine& line) {
   return line.Value("--admin-socket-dir").value_or(PathBeside(SocketDir(line), "-admin"));

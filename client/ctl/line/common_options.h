@@ -17,7 +17,7 @@ inline constexpr OptionSpec kGrantOption = {
 
 // --grant, else empty: librnicd then reads RNICD_GRANT.
 std::string GrantOf(const CommandLine& line);
-// --socket-dir, else RNICD_SOCKET_DIR, else /run/rnicd.
+// --socket-dir, else DefaultSocketDir.
 std::string SocketDir(const CommandLine& line);
 // --admin-socket-dir, else the socket directory with "-admin".
 std::string AdminSocketDir(const CommandLine& line);
