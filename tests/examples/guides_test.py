@@ -20,9 +20,9 @@ _GUIDES = ("docs/OPERATING.md", "docs/ERRORS.md", "docs/WORKLOADS.md", "client/p
 _FLAG_FILES = ("daemon/app/config.cc", "daemon/app/verbs_flags_linux.cc",
                "daemon/app/system_flags_linux.cc", "daemon/app/system_flags_windows.cc",
                "daemon/app/networkdirect_flags_windows.cc", "client/kubernetes/config.cc")
+_PATHS_OF_RNICD = re.compile(r"(?<![\w/.])(?:/usr/lib|/usr/share|/etc|/run|/var/log)/[\w./-]*rnicd[\w./-]*")
 _ROWS = "tests/examples/commands.txt"
 _CTESTS = ("tests/CMakeLists.txt", "tests/deploy/CMakeLists.txt", "tests/examples/CMakeLists.txt", "tests/tiers.cmake")
-_PATHS_OF_RNICD = re.compile(r"(?<![\w/.])(?:/usr/lib|/usr/share|/etc|/run|/var/log)/[\w./-]*rnicd[\w./-]*")
 _SCRIPT_CALL = re.compile(r"(?<![\w/.-])(scripts/[\w-]+(?![\w/.])|tests/vm/guest)((?: [^|&;)]*)?)")
 _RUN_TIMEOUT_S = 120
 given = argparse.Namespace()
