@@ -61,11 +61,11 @@ def _completions_table(repo, reasons, values):
         if reason not in reasons:
             raise Problem(f"base/ndk/completion_outcomes.inc names {reason}, which {_LIST} does not have")
         operations.setdefault(reason, []).append(_spaced(operation))
-    lines = ["| `ntstatus` | `reason` | Operations | Meaning |", "|---|---|---|---|"]
+    lines = ["| `ntstatus` | `reason` | Operations |", "|---|---|---|"]
     for name, of in operations.items():
         reason = reasons[name]
         status = f"`STATUS_{_upper_snake(reason.ntstatus)}` ({values[reason.ntstatus]})"
-        lines.append(f"| {status} | `{name}` | {', '.join(of)} | {reason.sentence} |")
+        lines.append(f"| {status} | `{name}` | {', '.join(of)} |")
     return "\n".join(lines) + "\n"
 
 
