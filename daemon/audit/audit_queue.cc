@@ -20,9 +20,9 @@ void AuditQueue::Write(const core::Decision& decision) {
     MutexLock lock(mutex_);
     const Moment now{.instant = clock_.Now(), .wall = line.time};
     const bool was_empty = accounts_.empty();
-    const Fate fate = accounts_.Add(std::move(line), now, admitted_);
-    totals_.merged.fetch_add(fate == Fate::kMerged ? 1 : 0);
-    totals_.left_out.fetch_add(fate == Fate::kLeftOut ? 1 : 0);
+    const LineResult fate = accounts_.Add(std::move(line), now, admitted_);
+    totals_.merged.fetch_add(fate == LineResult::kMerged ? 1 : 0);
+    totals_.left_out.fetch_add(fate == LineResult::kLeftOut ? 1 : 0);
     // A flood that is only counted does not wake the thread.
     has_news = was_empty || !admitted_.empty();
     Enqueue();

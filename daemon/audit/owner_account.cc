@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "daemon/audit/sameness.h"
+#include "daemon/audit/repeat_key.h"
 
 namespace rnicd::audit {
 namespace {
@@ -23,38 +23,38 @@ std::chrono::seconds Longer(std::chrono::seconds period) { return std::min(2 * p
 
 }  // namespace
 
-Fate OwnerAccount::Add(AuditLine line, const Moment& now, std::vector<AuditLine>& out) {
+LineResult OwnerAccount::Add(AuditLine line, const Moment& now, std::vector<AuditLine>& out) {
   if (line.code != absl::StatusCode::kOk) {
     return AddRefusal(std::move(line), now, out);
   }
   return IsOnASession(line) ? AddSessionLine(std::move(line), now, out) : AddWithinBudget(std::move(line), now, out);
 }
 
-Fate OwnerAccount::AddRefusal(AuditLine line, const Moment& now, std::vector<AuditLine>& out) {
-  const std::string sameness = SamenessOf(line);
-  if (const auto same = repeats_.find(sameness); same != repeats_.end()) {
+LineResult OwnerAccount::AddRefusal(AuditLine line, const Moment& now, std::vector<AuditLine>& out) {
+  const std::string repeat_key = RepeatKeyOf(line);
+  if (const auto same = repeats_.find(repeat_key); same != repeats_.end()) {
     return Merge(std::move(line), same->second);
   }
   if (repeats_.size() >= kRefusalsMax) {
     return AddWithinBudget(std::move(line), now, out);
   }
-  Repeats& repeats = StartRepeats(sameness, line.session_id, lines_, now.instant);
+  Repeats& repeats = StartRepeats(repeat_key, line.session_id, lines_, now.instant);
   if (IsNeverLeftOut(line) || lines_.Take(BytesMax(line), now.instant)) {
     out.push_back(std::move(line));
-    return Fate::kWritten;
+    return LineResult::kWritten;
   }
   return Merge(std::move(line), repeats);
 }
 
 // These are at most two, and need no place among the refusals.
-Fate OwnerAccount::AddSessionLine(AuditLine line, const Moment& now, std::vector<AuditLine>& out) {
+LineResult OwnerAccount::AddSessionLine(AuditLine line, const Moment& now, std::vector<AuditLine>& out) {
   if (line.what == "session.end") {
     EndSession(line.session_id, now.instant);
     TakeDue(now, out);
   }
   if (sessions_.Take(BytesMax(line), now.instant)) {
     out.push_back(std::move(line));
-    return Fate::kWritten;
+    return LineResult::kWritten;
   }
   const auto same = repeats_.find(line.what);
   Repeats& repeats =
@@ -62,10 +62,10 @@ Fate OwnerAccount::AddSessionLine(AuditLine line, const Moment& now, std::vector
   return Merge(std::move(line), repeats);
 }
 
-Fate OwnerAccount::AddWithinBudget(AuditLine line, const Moment& now, std::vector<AuditLine>& out) {
+LineResult OwnerAccount::AddWithinBudget(AuditLine line, const Moment& now, std::vector<AuditLine>& out) {
   if (IsNeverLeftOut(line) || lines_.Take(BytesMax(line), now.instant)) {
     out.push_back(std::move(line));
-    return Fate::kWritten;
+    return LineResult::kWritten;
   }
   if (left_out_ == 0) {
     left_out_first_ = line.time;
@@ -73,12 +73,12 @@ Fate OwnerAccount::AddWithinBudget(AuditLine line, const Moment& now, std::vecto
   }
   ++left_out_;
   left_out_last_ = line.time;
-  return Fate::kLeftOut;
+  return LineResult::kLeftOut;
 }
 
-OwnerAccount::Repeats& OwnerAccount::StartRepeats(const std::string& sameness, uint64_t session_id, ByteBudget& budget,
-                                                  Instant now) {
-  Repeats& repeats = repeats_[sameness];
+OwnerAccount::Repeats& OwnerAccount::StartRepeats(const std::string& repeat_key, uint64_t session_id,
+                                                  ByteBudget& budget, Instant now) {
+  Repeats& repeats = repeats_[repeat_key];
   repeats.session_id = session_id;
   repeats.budget = &budget;
   repeats.period = kPeriodMin;
@@ -86,13 +86,13 @@ OwnerAccount::Repeats& OwnerAccount::StartRepeats(const std::string& sameness, u
   return repeats;
 }
 
-Fate OwnerAccount::Merge(AuditLine line, Repeats& repeats) {
+LineResult OwnerAccount::Merge(AuditLine line, Repeats& repeats) {
   if (repeats.times == 0) {
     repeats.first = line.time;
   }
   ++repeats.times;
   repeats.last = std::move(line);
-  return Fate::kMerged;
+  return LineResult::kMerged;
 }
 
 void OwnerAccount::Write(Repeats& repeats, const Moment& now, std::vector<AuditLine>& out) {
@@ -120,7 +120,7 @@ void OwnerAccount::WriteLeftOut(const Moment& now, std::vector<AuditLine>& out) 
 }
 
 void OwnerAccount::EndSession(uint64_t session_id, Instant now) {
-  for (auto& [sameness, repeats] : repeats_) {
+  for (auto& [repeat_key, repeats] : repeats_) {
     if (repeats.session_id == session_id) {
       repeats.session_ended = true;
       repeats.due = now;
@@ -159,7 +159,7 @@ void OwnerAccount::TakeDue(const Moment& now, std::vector<AuditLine>& out) {
 }
 
 void OwnerAccount::TakeAll(const Moment& now, std::vector<AuditLine>& out) {
-  for (auto& [sameness, repeats] : repeats_) {
+  for (auto& [repeat_key, repeats] : repeats_) {
     Write(repeats, now, out);
   }
   repeats_.clear();

@@ -21,7 +21,7 @@ struct Moment {
 };
 
 // Outcome of a line.
-enum class Fate : uint8_t {
+enum class LineResult : uint8_t {
   kWritten,
   // Counted by a line that will be written later.
   kMerged,
@@ -50,7 +50,7 @@ class OwnerAccount {
   OwnerAccount(std::string name, uint64_t bytes_per_second)
       : name_(std::move(name)), lines_(bytes_per_second), sessions_(bytes_per_second) {}
 
-  Fate Add(AuditLine line, const Moment& now, std::vector<AuditLine>& out);
+  LineResult Add(AuditLine line, const Moment& now, std::vector<AuditLine>& out);
   // Writes the counts that are due.
   void TakeDue(const Moment& now, std::vector<AuditLine>& out);
   // Writes all counts, whatever the budget.
@@ -72,11 +72,11 @@ class OwnerAccount {
     Instant due;
   };
 
-  Fate AddRefusal(AuditLine line, const Moment& now, std::vector<AuditLine>& out);
-  Fate AddSessionLine(AuditLine line, const Moment& now, std::vector<AuditLine>& out);
-  Fate AddWithinBudget(AuditLine line, const Moment& now, std::vector<AuditLine>& out);
-  Repeats& StartRepeats(const std::string& sameness, uint64_t session_id, ByteBudget& budget, Instant now);
-  static Fate Merge(AuditLine line, Repeats& repeats);
+  LineResult AddRefusal(AuditLine line, const Moment& now, std::vector<AuditLine>& out);
+  LineResult AddSessionLine(AuditLine line, const Moment& now, std::vector<AuditLine>& out);
+  LineResult AddWithinBudget(AuditLine line, const Moment& now, std::vector<AuditLine>& out);
+  Repeats& StartRepeats(const std::string& repeat_key, uint64_t session_id, ByteBudget& budget, Instant now);
+  static LineResult Merge(AuditLine line, Repeats& repeats);
   // Writes the count, if there is one.
   static void Write(Repeats& repeats, const Moment& now, std::vector<AuditLine>& out);
   // Writes the count if it is due. True when there will be no other.

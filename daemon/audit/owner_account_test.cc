@@ -29,9 +29,9 @@ class OwnerAccountTest : public ::testing::Test {
     line.error.reason = ErrorReason::OBJECT_NOT_FOUND;
     return line;
   }
-  Fate Add(AuditLine line) { return account_.Add(std::move(line), Now(), lines_); }
+  LineResult Add(AuditLine line) { return account_.Add(std::move(line), Now(), lines_); }
   // Adds so many of the line, and returns how many had the fate.
-  uint64_t Add(const AuditLine& line, uint64_t count, Fate fate) {
+  uint64_t Add(const AuditLine& line, uint64_t count, LineResult fate) {
     uint64_t met = 0;
     for (uint64_t added = 0; added < count; ++added) {
       met += Add(line) == fate ? 1 : 0;
@@ -39,7 +39,7 @@ class OwnerAccountTest : public ::testing::Test {
     return met;
   }
   void UseUpBudget() {
-    while (Add(Line("MemoryService.CreateMr")) == Fate::kWritten) {
+    while (Add(Line("MemoryService.CreateMr")) == LineResult::kWritten) {
     }
     account_.TakeAll(Now(), lines_);
     lines_.clear();
@@ -74,8 +74,8 @@ class OwnerAccountTest : public ::testing::Test {
 };
 
 TEST_F(OwnerAccountTest, RepeatedRefusalsAreOneLineWithTheirNumberAndTimes) {
-  EXPECT_EQ(Add(Refusal("x")), Fate::kWritten);
-  EXPECT_EQ(Add(Refusal("x"), 10, Fate::kMerged), 10u);
+  EXPECT_EQ(Add(Refusal("x")), LineResult::kWritten);
+  EXPECT_EQ(Add(Refusal("x"), 10, LineResult::kMerged), 10u);
   ASSERT_EQ(Written().size(), 1u);
   const std::vector<AuditLine> counts = Pass(seconds(1));
   ASSERT_EQ(counts.size(), 1u);
@@ -94,7 +94,7 @@ TEST_F(OwnerAccountTest, ARefusalThatSaysSomethingElseIsALineOfItsOwn) {
   AuditLine other_session = Refusal("x");
   other_session.session_id = kSession + 1;
   for (const AuditLine& line : {Refusal("x"), Refusal("y"), other_reason, other_field, other_session}) {
-    EXPECT_EQ(Add(line), Fate::kWritten) << Format(line);
+    EXPECT_EQ(Add(line), LineResult::kWritten) << Format(line);
   }
 }
 
@@ -111,7 +111,7 @@ TEST_F(OwnerAccountTest, ThePeriodGrowsWhileItGoesOnAndStartsAnewAfterwards) {
   }
   EXPECT_EQ(times, (std::vector<int64_t>{1, 1 + 2, 3 + 4, 7 + 8, 15 + 16, 31 + 32, 63 + 60, 123 + 60}));
   Pass(seconds(120));
-  EXPECT_EQ(Add(Refusal("x")), Fate::kWritten) << "long after";
+  EXPECT_EQ(Add(Refusal("x")), LineResult::kWritten) << "long after";
 }
 
 TEST_F(OwnerAccountTest, NoDecisionIsLostWhateverHappens) {
@@ -131,7 +131,7 @@ TEST_F(OwnerAccountTest, NoDecisionIsLostWhateverHappens) {
 }
 
 TEST_F(OwnerAccountTest, TheEndOfASessionTellsItsCountsFirst) {
-  Add(Refusal("x"), 5, Fate::kMerged);
+  Add(Refusal("x"), 5, LineResult::kMerged);
   Written();
   Add(Line("session.end"));
   const std::vector<AuditLine> lines = Written();
@@ -142,8 +142,8 @@ TEST_F(OwnerAccountTest, TheEndOfASessionTellsItsCountsFirst) {
 
 TEST_F(OwnerAccountTest, ACountWaitsForTheBudget) {
   UseUpBudget();
-  EXPECT_EQ(Add(Refusal("x"), 3, Fate::kMerged), 3u);
-  while (Add(Line("y", core::Role::kWorkload)) == Fate::kWritten) {
+  EXPECT_EQ(Add(Refusal("x"), 3, LineResult::kMerged), 3u);
+  while (Add(Line("y", core::Role::kWorkload)) == LineResult::kWritten) {
   }
   Written();
   // The line that reports the lines left out exceeds the budget at first.
@@ -173,8 +173,8 @@ TEST_F(OwnerAccountTest, AFloodOfSessionsIsMergedAndWritesItsRateAndNoMore) {
   size_t bytes = 0;
   for (int second = 0; second < kSeconds; ++second) {
     for (int count = 0; count < 20; ++count) {
-      EXPECT_NE(Add(Line("SessionService.OpenSession")), Fate::kLeftOut);
-      EXPECT_NE(Add(Line("session.end")), Fate::kLeftOut);
+      EXPECT_NE(Add(Line("SessionService.OpenSession")), LineResult::kLeftOut);
+      EXPECT_NE(Add(Line("session.end")), LineResult::kLeftOut);
     }
     bytes += Bytes(Pass(seconds(1)));
   }
@@ -183,14 +183,14 @@ TEST_F(OwnerAccountTest, AFloodOfSessionsIsMergedAndWritesItsRateAndNoMore) {
 
 TEST_F(OwnerAccountTest, AFloodHidesNoSession) {
   UseUpBudget();
-  EXPECT_EQ(Add(Line("y")), Fate::kLeftOut);
-  EXPECT_EQ(Add(Line("SessionService.OpenSession")), Fate::kWritten);
-  EXPECT_EQ(Add(Line("session.end")), Fate::kWritten);
+  EXPECT_EQ(Add(Line("y")), LineResult::kLeftOut);
+  EXPECT_EQ(Add(Line("SessionService.OpenSession")), LineResult::kWritten);
+  EXPECT_EQ(Add(Line("session.end")), LineResult::kWritten);
 }
 
 TEST_F(OwnerAccountTest, WhatIsLeftOutIsSaidWithItsNumberAndTimes) {
   UseUpBudget();
-  EXPECT_EQ(Add(Line("y"), 10, Fate::kLeftOut), 10u);
+  EXPECT_EQ(Add(Line("y"), 10, LineResult::kLeftOut), 10u);
   const std::vector<AuditLine> lines = Pass(seconds(1));
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0].left_out_of, "uid 5");
@@ -202,11 +202,11 @@ TEST_F(OwnerAccountTest, WhatIsLeftOutIsSaidWithItsNumberAndTimes) {
 TEST_F(OwnerAccountTest, OperatorsAndDevicePluginsAreNeverLeftOut) {
   UseUpBudget();
   for (const core::Role role : {core::Role::kOperator, core::Role::kDevicePlugin}) {
-    EXPECT_EQ(Add(Line("AdminService.CreateGrant", role)), Fate::kWritten);
-    EXPECT_EQ(Add(Refusal("AdminService.CreateGrant", role)), Fate::kWritten);
+    EXPECT_EQ(Add(Line("AdminService.CreateGrant", role)), LineResult::kWritten);
+    EXPECT_EQ(Add(Refusal("AdminService.CreateGrant", role)), LineResult::kWritten);
   }
   for (size_t kind = 0; kind < 2 * OwnerAccount::kRefusalsMax; ++kind) {
-    EXPECT_EQ(Add(Refusal(std::to_string(kind), core::Role::kOperator)), Fate::kWritten);
+    EXPECT_EQ(Add(Refusal(std::to_string(kind), core::Role::kOperator)), LineResult::kWritten);
   }
 }
 
@@ -214,13 +214,13 @@ TEST_F(OwnerAccountTest, MoreKindsOfRefusalsThanItMergesAreLinesWithinTheBudget)
   for (size_t kind = 0; kind < OwnerAccount::kRefusalsMax; ++kind) {
     Add(Refusal("x" + std::to_string(kind)));
   }
-  EXPECT_EQ(Add(Refusal("y")), Fate::kWritten);
-  EXPECT_EQ(Add(Refusal("y")), Fate::kWritten) << "it is not remembered";
+  EXPECT_EQ(Add(Refusal("y")), LineResult::kWritten);
+  EXPECT_EQ(Add(Refusal("y")), LineResult::kWritten) << "it is not remembered";
   UseUpBudget();
   for (size_t kind = 0; kind < OwnerAccount::kRefusalsMax; ++kind) {
-    EXPECT_EQ(Add(Refusal("x" + std::to_string(kind))), Fate::kMerged) << "told when there is room";
+    EXPECT_EQ(Add(Refusal("x" + std::to_string(kind))), LineResult::kMerged) << "told when there is room";
   }
-  EXPECT_EQ(Add(Refusal("y")), Fate::kLeftOut);
+  EXPECT_EQ(Add(Refusal("y")), LineResult::kLeftOut);
 }
 
 TEST_F(OwnerAccountTest, IsIdleWhenAllIsToldAndItsBudgetIsRenewed) {

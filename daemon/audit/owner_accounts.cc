@@ -13,10 +13,10 @@ constexpr char kOthers[] = "others";
 
 }  // namespace
 
-Fate OwnerAccounts::Add(AuditLine line, const Moment& now, std::vector<AuditLine>& out) {
+LineResult OwnerAccounts::Add(AuditLine line, const Moment& now, std::vector<AuditLine>& out) {
   if (!line.caller.has_value() && line.what != "connection") {
     out.push_back(std::move(line));
-    return Fate::kWritten;
+    return LineResult::kWritten;
   }
   OwnerAccount& account = AccountOf(line.caller.has_value() ? core::OwnerOf(*line.caller) : kUnknown);
   return account.Add(std::move(line), now, out);

@@ -24,7 +24,7 @@ class OwnerAccounts {
   explicit OwnerAccounts(uint64_t bytes_per_second) : bytes_per_second_(bytes_per_second) {}
 
   // As OwnerAccount.
-  Fate Add(AuditLine line, const Moment& now, std::vector<AuditLine>& out);
+  LineResult Add(AuditLine line, const Moment& now, std::vector<AuditLine>& out);
   // Writes the counts that are due, and forgets idle accounts.
   void TakeDue(const Moment& now, std::vector<AuditLine>& out);
   void TakeAll(const Moment& now, std::vector<AuditLine>& out);

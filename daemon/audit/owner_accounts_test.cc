@@ -17,7 +17,7 @@ AuditLine LineOf(uint32_t uid, absl::StatusCode code = absl::StatusCode::kOk) {
 // Number of lines that were written before one was left out.
 uint64_t UseUp(OwnerAccounts& accounts, uint32_t uid) {
   std::vector<AuditLine> out;
-  while (accounts.Add(LineOf(uid), kNow, out) == Fate::kWritten) {
+  while (accounts.Add(LineOf(uid), kNow, out) == LineResult::kWritten) {
   }
   return out.size();
 }
@@ -61,7 +61,7 @@ TEST(OwnerAccounts, WhatTheDaemonDecidesIsAlwaysWritten) {
   OwnerAccounts accounts(kSharedRate);
   std::vector<AuditLine> out;
   for (int count = 0; count < 1000; ++count) {
-    EXPECT_EQ(accounts.Add({.what = "grant.expire"}, kNow, out), Fate::kWritten);
+    EXPECT_EQ(accounts.Add({.what = "grant.expire"}, kNow, out), LineResult::kWritten);
   }
   EXPECT_TRUE(accounts.empty());
 }
@@ -71,8 +71,8 @@ TEST(OwnerAccounts, ConnectionsOfUnknownClientsAreMerged) {
   std::vector<AuditLine> out;
   const AuditLine refused{
       .what = "connection", .code = absl::StatusCode::kResourceExhausted, .note = "connection_limit"};
-  EXPECT_EQ(accounts.Add(refused, kNow, out), Fate::kWritten);
-  EXPECT_EQ(accounts.Add(refused, kNow, out), Fate::kMerged);
+  EXPECT_EQ(accounts.Add(refused, kNow, out), LineResult::kWritten);
+  EXPECT_EQ(accounts.Add(refused, kNow, out), LineResult::kMerged);
 }
 
 }  // namespace

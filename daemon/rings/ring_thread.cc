@@ -18,8 +18,8 @@ constexpr uint32_t kRequestsPerCall = 32;
 constexpr uint32_t kEmptyWakeupCost = 8;
 // Limit of consecutive wake-ups without an entry. Some are normal: a client may ring for an entry that was just taken.
 constexpr uint32_t kEmptyWakeupsInARow = 16;
-constexpr std::chrono::milliseconds kFirstDeafness{1};
-constexpr uint32_t kDeafnessDoublings = 7;
+constexpr std::chrono::milliseconds kFirstEmptyPause{1};
+constexpr uint32_t kEmptyPauseDoublings = 7;
 // How often a thread with awake rings polls the doorbells of the others.
 constexpr std::chrono::microseconds kLookEvery{20};
 
@@ -38,7 +38,7 @@ RingThread::RingThread(const Clock& clock, const SpinOptions& spin, std::functio
     : clock_(clock),
       doorbells_(std::move(doorbells)),
       budget_(spin, clock.Now()),
-      give_way_(clock, std::move(yield)),
+      cpu_yield_(clock, std::move(yield)),
       now_(clock.Now()),
       looked_(now_) {}
 
@@ -84,7 +84,7 @@ void RingThread::Run() {
     if (!ServeTurns()) {
       Rest();
     }
-    give_way_.Run(now_);
+    cpu_yield_.Run(now_);
   }
 }
 
@@ -132,14 +132,14 @@ void RingThread::WaitForDoorbells() {
     return;
   }
   if (awake_.empty()) {
-    give_way_.Left();
+    cpu_yield_.Left();
   }
-  doorbells_->Wait(LongestWait(), [this](DoorbellWatch::Owner owner) { HearDoorbell(*static_cast<Served*>(owner)); });
+  doorbells_->Wait(LongestWait(), [this](DoorbellWatch::Owner owner) { OnDoorbell(*static_cast<Served*>(owner)); });
   now_ = clock_.Now();
   looked_ = now_;
 }
 
-void RingThread::HearDoorbell(Served& served) {
+void RingThread::OnDoorbell(Served& served) {
   const bool renewed = std::exchange(served.doorbell_renewed, false);
   if (served.state == Served::State::kAsleep) {
     totals_.doorbells.fetch_add(1, std::memory_order_relaxed);
@@ -147,9 +147,9 @@ void RingThread::HearDoorbell(Served& served) {
   }
 }
 
-void RingThread::Wake(Served& served, bool owes_entry) {
+void RingThread::Wake(Served& served, bool expects_entry) {
   served.state = Served::State::kAwake;
-  served.owes_entry = owes_entry;
+  served.expects_entry = expects_entry;
   served.ring->end().StayAwake();
   served.ring->end().SetCpu(ring::CurrentCpu());
   awake_[served.tenant].push_back(&served);
@@ -224,9 +224,9 @@ bool RingThread::TakeEntries(Served& served, const core::SessionGuard& guard) {
   if (entries != 0) {
     served.last_entry = now_;
     if (served_.size() > 1 && served.ring->end().client_cpu() == ring::CurrentCpu()) {
-      give_way_.ClientWaits(now_);
+      cpu_yield_.ClientWaits(now_);
     }
-    served.owes_entry = false;
+    served.expects_entry = false;
     served.empty_wakeups = 0;
   }
   return entries != 0;
@@ -274,15 +274,15 @@ void RingThread::Break(Served& served) {
 }
 
 void RingThread::Rest() {
-  std::vector<Served*> tired;
+  std::vector<Served*> idle;
   for (const auto& [tenant, line] : awake_) {
     for (Served* served : line) {
       if (!budget_.Allows(tenant, served->ring->end().client_cpu(), served->last_entry, now_)) {
-        tired.push_back(served);
+        idle.push_back(served);
       }
     }
   }
-  for (Served* served : tired) {
+  for (Served* served : idle) {
     PutToSleep(*served);
   }
   if (!awake_.empty()) {
@@ -292,27 +292,27 @@ void RingThread::Rest() {
 
 // A client that submits and withdraws an entry pays the same as one that rings the doorbell without an entry.
 void RingThread::PutToSleep(Served& served) {
-  if (std::exchange(served.owes_entry, false)) {
+  if (std::exchange(served.expects_entry, false)) {
     totals_.empty_wakeups.fetch_add(1, std::memory_order_relaxed);
-    if (!Admit(served, kEmptyWakeupCost) || IsDeafTo(served)) {
+    if (!Admit(served, kEmptyWakeupCost) || PausesAfterEmptyWakeups(served)) {
       return;
     }
   }
   if (served.ring->end().PrepareToSleep()) {
     served.ring->end().StayAwake();
-    served.owes_entry = true;
+    served.expects_entry = true;
   } else {
     Leave(served, Served::State::kAsleep);
   }
 }
 
 // Limits the cost of a client without a rate limit.
-bool RingThread::IsDeafTo(Served& served) {
+bool RingThread::PausesAfterEmptyWakeups(Served& served) {
   if (++served.empty_wakeups <= kEmptyWakeupsInARow) {
     return false;
   }
-  const uint32_t doublings = std::min(served.empty_wakeups - kEmptyWakeupsInARow - 1, kDeafnessDoublings);
-  Pause(served, kFirstDeafness * (1U << doublings));
+  const uint32_t doublings = std::min(served.empty_wakeups - kEmptyWakeupsInARow - 1, kEmptyPauseDoublings);
+  Pause(served, kFirstEmptyPause * (1U << doublings));
   return true;
 }
 

@@ -20,9 +20,9 @@
 #include "daemon/core/ring/ring.h"
 #include "daemon/core/ring/ring_host.h"
 #include "daemon/rings/command_queue.h"
+#include "daemon/rings/cpu_yield.h"
 #include "daemon/rings/doorbell_watch.h"
 #include "daemon/rings/entry_runner.h"
-#include "daemon/rings/give_way.h"
 #include "daemon/rings/spin_budget.h"
 #include "daemon/rings/spin_options.h"
 
@@ -35,7 +35,7 @@ namespace rnicd::rings {
 // Threads: Attach, Detach, Counts and Post from any; the rest is the thread's own.
 class RingThread {
  public:
-  // The clock outlives it. `yield` as in GiveWay. Errors: kUnavailable with the system call.
+  // The clock outlives it. `yield` as in CpuYield. Errors: kUnavailable with the system call.
   static absl::StatusOr<std::unique_ptr<RingThread>> Start(const Clock& clock, const SpinOptions& spin,
                                                            std::function<void()> yield);
   RingThread(const RingThread&) = delete;
@@ -66,7 +66,7 @@ class RingThread {
     // Times that it was woken since its last entry.
     uint32_t empty_wakeups = 0;
     // Awake because its client announced an entry, but no entry has been taken since.
-    bool owes_entry = false;
+    bool expects_entry = false;
     // The next event of its doorbell may be one that the thread itself caused.
     bool doorbell_renewed = false;
   };
@@ -88,7 +88,7 @@ class RingThread {
   void Remove(core::Ring* ring);
   // Waits for doorbells and commands while no ring is awake; otherwise polls them without waiting.
   void WaitForDoorbells();
-  void HearDoorbell(Served& served);
+  void OnDoorbell(Served& served);
   // None: no timeout.
   std::optional<std::chrono::milliseconds> LongestWait() const;
   // Gives every tenant with an awake ring one turn. False when no ring had an entry.
@@ -104,11 +104,11 @@ class RingThread {
   void Rest();
   void PutToSleep(Served& served);
   // Pauses a ring that was woken too often without an entry; each pause is longer than the last, up to a limit.
-  bool IsDeafTo(Served& served);
+  bool PausesAfterEmptyWakeups(Served& served);
   void SpendSpinning();
   void EndPauses();
-  // `owes_entry`: as in Served.
-  void Wake(Served& served, bool owes_entry);
+  // `expects_entry`: as in Served.
+  void Wake(Served& served, bool expects_entry);
   // Ends a ring whose indices are impossible.
   void Break(Served& served);
   void Leave(Served& served, Served::State next);
@@ -117,7 +117,7 @@ class RingThread {
   const std::unique_ptr<DoorbellWatch> doorbells_;
   EntryRunner runner_;
   SpinBudget budget_;
-  GiveWay give_way_;
+  CpuYield cpu_yield_;
   std::unordered_map<core::Ring*, std::unique_ptr<Served>> served_;
   // Awake rings of each tenant that has any, in the order of their turns.
   std::map<uint64_t, std::deque<Served*>> awake_;

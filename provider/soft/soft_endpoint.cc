@@ -18,7 +18,7 @@ constexpr uint64_t kBytesPerRequest = 256;
 // A read under way whose bytes land when the delay is over and it is not held.
 struct SlowRead {
   // Runs its jobs, so outlives them.
-  SoftEngine& engine;
+  SoftWorker& worker;
   std::chrono::microseconds delay;
   std::function<bool()> held;
   std::weak_ptr<QueuePairEngine> pair;
@@ -26,9 +26,9 @@ struct SlowRead {
 };
 
 void LandLater(SlowRead read) {
-  SoftEngine& engine = read.engine;
+  SoftWorker& worker = read.worker;
   const std::chrono::microseconds delay = read.delay;
-  engine.PostAfter(delay, [read = std::move(read)]() mutable {
+  worker.PostAfter(delay, [read = std::move(read)]() mutable {
     const std::shared_ptr<QueuePairEngine> pair = read.pair.lock();
     if (pair == nullptr) {
       return;
@@ -95,7 +95,7 @@ BeginResult SoftEndpoint::Begin(EngineRequest& request, EngineTurn& turn) {
         *status == NtStatus::kIoTimeout && turn.peer != nullptr && turn.peer->state() == QueuePairState::kError;
     return BeginResult::Done({.status = *status, .at_peer = execution.refused_by_peer, .peer_lost = peer_lost});
   }
-  LandLater({.engine = nic_->fabric().engine(),
+  LandLater({.worker = nic_->fabric().worker(),
              .delay = nic_->read_delay(),
              .held = nic_->hold_reads(),
              .pair = engine().weak_from_this(),

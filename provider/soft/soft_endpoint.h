@@ -30,7 +30,7 @@ class SoftEndpoint : public EngineCard {
   RemoteToken Issue(EngineRequest& request) override;
   absl::StatusOr<EnginePeer> Connect(std::string_view peer_address) override;
   BeginResult Begin(EngineRequest& request, EngineTurn& turn) override;
-  void RunLater(std::function<void()> job) override { nic_->fabric().engine().Post(std::move(job)); }
+  void RunLater(std::function<void()> job) override { nic_->fabric().worker().Post(std::move(job)); }
   // Nothing is started but reads, whose bytes are dropped.
   void Fail() override { engine().Abandon(); }
 

@@ -13,10 +13,10 @@ namespace rnicd::provider {
 namespace {
 
 constexpr QueuePairLimits kDeepLimits{.receive_depth = 256, .initiator_depth = 256};
-// With a real engine, and reads that take long enough to be overtaken.
+// With a real worker, and reads that take long enough to be overtaken.
 class SoftEndpointRaceTest : public ::testing::Test {
  protected:
-  SoftCard card_{{.read_delay = std::chrono::microseconds(20)}, std::make_unique<ThreadEngine>()};
+  SoftCard card_{{.read_delay = std::chrono::microseconds(20)}, std::make_unique<ThreadWorker>()};
 };
 
 TEST_F(SoftEndpointRaceTest, ShutdownWhileThePeerSendsCompletesThePeersRequestsToo) {

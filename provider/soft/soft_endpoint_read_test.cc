@@ -6,7 +6,7 @@
 namespace rnicd::provider {
 namespace {
 
-// Every read is a job of the engine, in the order in which they began; the test controls its duration.
+// Every read is a job of the worker, in the order in which they began; the test controls its duration.
 class SoftEndpointReadTest : public ::testing::Test {
  protected:
   SoftEndpointReadTest() {
@@ -31,7 +31,7 @@ TEST_F(SoftEndpointReadTest, TheBytesLandWhenTheReadIsOver) {
   near_.Post(ReadBytes(1));
   EXPECT_FALSE(Landed());
   EXPECT_TRUE(near_.initiated().empty());
-  ASSERT_TRUE(card_.engine()->RunJob());
+  ASSERT_TRUE(card_.worker()->RunJob());
   EXPECT_TRUE(Landed());
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kOk}}));
 }
@@ -43,10 +43,10 @@ TEST_F(SoftEndpointReadTest, TheBytesOfAHeldReadLandWhenItIsLetGo) {
   SoftSide far(card);
   Connect(near, far);
   near.Post(Read(1, {near.Entry(100, 5)}, far.region().remote_token()));
-  ASSERT_TRUE(card.engine()->RunJob());
+  ASSERT_TRUE(card.worker()->RunJob());
   EXPECT_TRUE(near.initiated().empty());
   held = false;
-  ASSERT_TRUE(card.engine()->RunJob());
+  ASSERT_TRUE(card.worker()->RunJob());
   EXPECT_EQ(near.initiated(), (Outcomes{{1, kReadOp, kOk}}));
 }
 
@@ -57,7 +57,7 @@ TEST_F(SoftEndpointReadTest, WhatFollowsIsExecutedMeanwhileAndReportedAfterwards
   near_.Post(Silent(WriteBytes(3)));
   EXPECT_EQ(far_.Text(1000, 5), "after") << "a write does not wait for the read before it";
   EXPECT_TRUE(near_.initiated().empty()) << "but its completion does";
-  card_.engine()->RunAll();
+  card_.worker()->RunAll();
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kOk}, {2, kWritten, kOk}}));
 }
 
@@ -67,11 +67,11 @@ TEST_F(SoftEndpointReadTest, AsManyReadsAreUnderWayAsTheCardAllows) {
     near_.Post(ReadBytes(context));
   }
   near_.Post(WriteBytes(100));
-  EXPECT_EQ(card_.engine()->size(), limit);
+  EXPECT_EQ(card_.worker()->size(), limit);
   EXPECT_EQ(far_.Text(1000, 5), std::string(5, '\0')) << "requests do not overtake one that cannot begin";
-  ASSERT_TRUE(card_.engine()->RunJob());
-  EXPECT_EQ(card_.engine()->size(), limit) << "one has landed, one has begun";
-  card_.engine()->RunAll();
+  ASSERT_TRUE(card_.worker()->RunJob());
+  EXPECT_EQ(card_.worker()->size(), limit) << "one has landed, one has begun";
+  card_.worker()->RunAll();
   EXPECT_EQ(near_.initiated().size(), limit + 2);
 }
 
@@ -82,7 +82,7 @@ TEST_F(SoftEndpointReadTest, ASinkThatIsInvalidatedBeforeTheBytesLandFailsTheRea
                   far_.region().remote_token()));
   near_.Post(Request(3, {}, InvalidateWork{.region = region, .window = nullptr}));
   EXPECT_FALSE(region->registered());
-  card_.engine()->RunAll();
+  card_.worker()->RunAll();
   EXPECT_FALSE(Landed());
   EXPECT_EQ(near_.initiated(),
             (Outcomes{{2, kReadOp, NtStatus::kAccessViolation}, {3, OperationType::kInvalidate, kCancelled}}));
@@ -92,7 +92,7 @@ TEST_F(SoftEndpointReadTest, ASourceThatIsDeregisteredBeforeTheBytesLandFailsThe
   const auto source = far_.Register(kAllRights);
   near_.Post(Read(1, {near_.Entry(100, 5)}, source->remote_token()));
   ASSERT_TRUE(source->Deregister().ok());
-  card_.engine()->RunAll();
+  card_.worker()->RunAll();
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, NtStatus::kAccessViolation}}));
   EXPECT_EQ(far_.state(), QueuePairState::kError);
 }
@@ -102,8 +102,8 @@ TEST_F(SoftEndpointReadTest, AFlushDropsTheBytesUnderWay) {
   near_.Post(WriteBytes(2));
   near_.Flush();
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kCancelled}, {2, kWritten, kCancelled}}));
-  EXPECT_EQ(card_.engine()->size(), 1u);
-  card_.engine()->RunAll();
+  EXPECT_EQ(card_.worker()->size(), 1u);
+  card_.worker()->RunAll();
   EXPECT_FALSE(Landed());
   EXPECT_EQ(near_.initiated().size(), 2u);
 }
@@ -115,7 +115,7 @@ TEST_F(SoftEndpointReadTest, DisconnectingLetsTheBytesUnderWayLandAndBeginsNothi
   near_.endpoint().Disconnect();
   EXPECT_TRUE(Landed());
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, kOk}, {2, kSent, kCancelled}, {3, kWritten, kCancelled}}));
-  card_.engine()->RunAll();
+  card_.worker()->RunAll();
   EXPECT_EQ(near_.initiated().size(), 3u) << "its time comes too late";
 }
 
@@ -132,7 +132,7 @@ TEST_F(SoftEndpointReadTest, AReadAloneIsTimedOutWhenItsBytesShouldLand) {
   near_.Post(ReadBytes(1));
   far_.endpoint().Disconnect();
   EXPECT_TRUE(near_.initiated().empty());
-  card_.engine()->RunAll();
+  card_.worker()->RunAll();
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kReadOp, NtStatus::kIoTimeout}}));
 }
 
@@ -148,7 +148,7 @@ TEST_F(SoftEndpointReadTest, AnEndpointThatIsGoneIsNotMissedByItsReads) {
   gone->Shutdown();
   listener.Close();
   gone.reset();
-  EXPECT_TRUE(card_.engine()->RunJob());
+  EXPECT_TRUE(card_.worker()->RunJob());
   EXPECT_EQ(listener.outcomes(WorkQueue::kInitiator), (Outcomes{{1, kReadOp, kCancelled}}));
 }
 

@@ -120,7 +120,7 @@ TEST_F(SoftEndpointTest, MoreThanOneMebibyteGoesOnInTheEngine) {
   }
   sender.endpoint().Run();
   EXPECT_EQ(sender.initiated(), (Outcomes{{1, kWritten, kOk}})) << "the caller is let go after the first";
-  card_.engine()->RunAll();
+  card_.worker()->RunAll();
   EXPECT_EQ(sender.initiated(), (Outcomes{{1, kWritten, kOk}, {2, kWritten, kOk}, {3, kWritten, kOk}}));
 }
 
@@ -133,8 +133,8 @@ TEST_F(SoftEndpointTest, ManyRequestsOfNoBytesGoOnInTheEngineToo) {
   }
   busy.endpoint().Run();
   EXPECT_LT(busy.initiated().size(), kRequests);
-  EXPECT_EQ(card_.engine()->size(), 1u);
-  card_.engine()->RunAll();
+  EXPECT_EQ(card_.worker()->size(), 1u);
+  card_.worker()->RunAll();
   EXPECT_EQ(busy.initiated().size(), kRequests);
 }
 

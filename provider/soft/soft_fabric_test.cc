@@ -60,7 +60,7 @@ TEST(SoftFabric, NumbersAreUniqueAndNeverZero) {
    private:
     uint64_t next_ = 0;
   } random;
-  SoftFabric fabric(random, std::make_unique<ManualEngine>());
+  SoftFabric fabric(random, std::make_unique<ManualWorker>());
   std::set<uint64_t> seen;
   for (int index = 0; index < 100; ++index) {
     EXPECT_TRUE(seen.insert(fabric.NewNumber()).second);
@@ -74,7 +74,7 @@ TEST(SoftFabric, ARemovedNumberMayComeAgain) {
    public:
     uint64_t Next() override { return 5; }
   } random;
-  SoftFabric fabric(random, std::make_unique<ManualEngine>());
+  SoftFabric fabric(random, std::make_unique<ManualWorker>());
   EXPECT_EQ(fabric.NewNumber(), 5u);
   fabric.Remove(SoftFabric::AddressOf(5));
   EXPECT_EQ(fabric.NewNumber(), 5u);

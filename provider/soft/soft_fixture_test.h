@@ -19,11 +19,11 @@
 #include "provider/api/recording_listener_test.h"
 #include "provider/api/requests_test.h"
 #include "provider/soft/soft_endpoint.h"
-#include "provider/soft/soft_engine.h"
 #include "provider/soft/soft_fabric.h"
 #include "provider/soft/soft_memory_region.h"
 #include "provider/soft/soft_nic.h"
 #include "provider/soft/soft_provider.h"
+#include "provider/soft/soft_worker.h"
 
 namespace rnicd::provider {
 
@@ -31,8 +31,8 @@ inline constexpr uint64_t kPage = kNdkPageBytes;
 // The protection domain of objects that are made without one.
 inline constexpr uint64_t kDomain = 7;
 
-// An engine controlled by the test: a job waits until the test runs it.
-class ManualEngine final : public SoftEngine {
+// A worker controlled by the test: a job waits until the test runs it.
+class ManualWorker final : public SoftWorker {
  public:
   void Post(std::function<void()> job) override { PostAfter(std::chrono::microseconds(0), std::move(job)); }
   void PostAfter(std::chrono::microseconds /*delay*/, std::function<void()> job) override {
@@ -80,24 +80,24 @@ class ManualEngine final : public SoftEngine {
 // One card, assembled without a provider.
 class SoftCard {
  public:
-  explicit SoftCard(const SoftOptions& options = {}, std::unique_ptr<SoftEngine> engine = nullptr)
-      : manual_(engine == nullptr ? new ManualEngine() : nullptr),
+  explicit SoftCard(const SoftOptions& options = {}, std::unique_ptr<SoftWorker> worker = nullptr)
+      : manual_(worker == nullptr ? new ManualWorker() : nullptr),
         fabric_(std::make_shared<SoftFabric>(
-            random_, manual_ == nullptr ? std::move(engine) : std::unique_ptr<SoftEngine>(manual_))),
+            random_, manual_ == nullptr ? std::move(worker) : std::unique_ptr<SoftWorker>(manual_))),
         nic_(std::make_shared<SoftNic>("soft0", options, random_, fabric_)) {}
-  ~SoftCard() { fabric_->engine().Stop(); }
+  ~SoftCard() { fabric_->worker().Stop(); }
   SoftCard(const SoftCard&) = delete;
   SoftCard& operator=(const SoftCard&) = delete;
 
   const std::shared_ptr<SoftNic>& nic() const { return nic_; }
   SoftFabric& fabric() { return *fabric_; }
-  // Null when the card was given an engine.
-  ManualEngine* engine() { return manual_; }
+  // Null when the card was given a worker.
+  ManualWorker* worker() { return manual_; }
 
  private:
   KernelRandom random_;
   // Owned by the fabric.
-  ManualEngine* const manual_;
+  ManualWorker* const manual_;
   const std::shared_ptr<SoftFabric> fabric_;
   const std::shared_ptr<SoftNic> nic_;
 };
@@ -108,7 +108,7 @@ class SoftSide {
   static constexpr uint64_t kBase = kSideBase;
 
   explicit SoftSide(SoftCard& card, const QueuePairLimits& limits = kRoomyLimits, uint64_t bytes = 4 * kNdkPageBytes)
-      : engine_(card.engine()),
+      : worker_(card.worker()),
         nic_(card.nic()),
         domain_(nic_->NextDomain()),
         bytes_(bytes),
@@ -116,16 +116,16 @@ class SoftSide {
         endpoint_(SoftEndpoint::Create(nic_, domain_, limits, listener_)) {}
   // A further queue pair of the same domain, with memory of its own.
   SoftSide(const SoftSide& sibling, uint64_t bytes)
-      : engine_(sibling.engine_),
+      : worker_(sibling.worker_),
         nic_(sibling.nic_),
         domain_(sibling.domain_),
         bytes_(bytes),
         region_(Register(kAllRights)),
         endpoint_(SoftEndpoint::Create(nic_, domain_, kRoomyLimits, listener_)) {}
   ~SoftSide() {
-    // Shutdown waits for the engine's jobs, even after a test that has failed.
-    if (engine_ != nullptr) {
-      engine_->RunAll();
+    // Shutdown waits for the worker's jobs, even after a test that has failed.
+    if (worker_ != nullptr) {
+      worker_->RunAll();
     }
     Shutdown();
   }
@@ -185,8 +185,8 @@ class SoftSide {
   }
 
  private:
-  // Null when the engine runs its jobs itself.
-  ManualEngine* const engine_;
+  // Null when the worker runs its jobs itself.
+  ManualWorker* const worker_;
   const std::shared_ptr<SoftNic> nic_;
   const uint64_t domain_;
   std::vector<std::byte> bytes_;

@@ -6,12 +6,12 @@
 #include "base/status.h"
 #include "provider/engine/engine_queue_pair.h"
 #include "provider/soft/soft_endpoint.h"
-#include "provider/soft/soft_engine.h"
 #include "provider/soft/soft_fabric.h"
 #include "provider/soft/soft_fast_region.h"
 #include "provider/soft/soft_memory_region.h"
 #include "provider/soft/soft_nic.h"
 #include "provider/soft/soft_window.h"
+#include "provider/soft/soft_worker.h"
 
 namespace rnicd::provider {
 namespace {
@@ -70,17 +70,17 @@ class SoftAdapter final : public DeviceAdapter {
 
 }  // namespace
 
-SoftProvider::SoftProvider(const SoftOptions& options, RandomSource& random, std::unique_ptr<SoftEngine> engine)
+SoftProvider::SoftProvider(const SoftOptions& options, RandomSource& random, std::unique_ptr<SoftWorker> worker)
     : fabric_(std::make_shared<SoftFabric>(random,
-                                           engine != nullptr ? std::move(engine) : std::make_unique<ThreadEngine>())) {
+                                           worker != nullptr ? std::move(worker) : std::make_unique<ThreadWorker>())) {
   nics_.reserve(options.adapters);
   for (uint32_t index = 0; index < options.adapters; ++index) {
     nics_.push_back(std::make_shared<SoftNic>("soft" + std::to_string(index), options, random, fabric_));
   }
 }
 
-// The last owner destroys the fabric; without Stop that could be the engine's own thread, which cannot join itself.
-SoftProvider::~SoftProvider() { fabric_->engine().Stop(); }
+// The last owner destroys the fabric; without Stop that could be the worker's own thread, which cannot join itself.
+SoftProvider::~SoftProvider() { fabric_->worker().Stop(); }
 
 std::vector<AdapterDescription> SoftProvider::ListAdapters() const {
   std::vector<AdapterDescription> adapters;

@@ -10,7 +10,7 @@
 #include "base/ndk/adapter_info.h"
 #include "base/secrets/random.h"
 #include "provider/api/device.h"
-#include "provider/soft/soft_engine.h"
+#include "provider/soft/soft_worker.h"
 
 namespace rnicd::provider {
 
@@ -39,8 +39,8 @@ class SoftNic;
 // compares cards with. It never does anything a card cannot. README.md lists what it models and what it does not.
 class SoftProvider final : public Provider {
  public:
-  // `random` outlives the provider. If `engine` is null, the provider creates one with its own thread.
-  SoftProvider(const SoftOptions& options, RandomSource& random, std::unique_ptr<SoftEngine> engine = nullptr);
+  // `random` outlives the provider. If `worker` is null, the provider creates one with its own thread.
+  SoftProvider(const SoftOptions& options, RandomSource& random, std::unique_ptr<SoftWorker> worker = nullptr);
   ~SoftProvider() override;
 
   std::string_view name() const override { return "soft"; }

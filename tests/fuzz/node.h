@@ -43,7 +43,7 @@ class JobQueue final : public core::Executor {
 };
 
 // Queues the soft card's asynchronous work in the same way.
-class EngineQueue final : public provider::SoftEngine {
+class EngineQueue final : public provider::SoftWorker {
  public:
   // `jobs` must outlive the engine.
   explicit EngineQueue(JobQueue& jobs) : jobs_(jobs) {}

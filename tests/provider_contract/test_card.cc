@@ -91,7 +91,7 @@ class TestEndpoint final : public SoftEndpoint {
 
   template <typename Job>
   void Later(Job job) {
-    nic().fabric().engine().PostAfter(plan_->Delay(), [weak = engine().weak_from_this(), job] {
+    nic().fabric().worker().PostAfter(plan_->Delay(), [weak = engine().weak_from_this(), job] {
       if (const std::shared_ptr<QueuePairEngine> self = weak.lock(); self != nullptr) {
         job(*self);
       }
@@ -162,7 +162,7 @@ class TestAdapter final : public DeviceAdapter {
 class TestProvider final : public Provider {
  public:
   explicit TestProvider(const TestCardOptions& options)
-      : fabric_(std::make_shared<SoftFabric>(random_, std::make_unique<ThreadEngine>())),
+      : fabric_(std::make_shared<SoftFabric>(random_, std::make_unique<ThreadWorker>())),
         hardware_{.nic = std::make_shared<SoftNic>(kName, SoftOptions{}, random_, fabric_),
                   .plan = std::make_shared<Plan>(options)} {}
   ~TestProvider() override { fabric_->engine().Stop(); }

@@ -9,7 +9,7 @@
 
 #include "daemon/core/request/worker_pool.h"
 #include "daemon/core/tenant/caller.h"
-#include "provider/soft/soft_engine.h"
+#include "provider/soft/soft_worker.h"
 
 namespace rnicd::simulation {
 
@@ -42,7 +42,7 @@ class ManualExecutor final : public core::Executor {
 };
 
 // Ignores the card's delays: bytes land when the simulation runs the job.
-class ManualEngine final : public provider::SoftEngine {
+class ManualWorker final : public provider::SoftWorker {
  public:
   void Post(std::function<void()> job) override { jobs.Add(std::move(job)); }
   void PostAfter(std::chrono::microseconds /*delay*/, std::function<void()> job) override { jobs.Add(std::move(job)); }

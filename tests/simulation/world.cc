@@ -110,8 +110,8 @@ EpisodeOptions DrawOptions(Dice& dice) {
   return options;
 }
 
-std::unique_ptr<ManualEngine> Ground::NewEngine() {
-  auto engine = std::make_unique<ManualEngine>();
+std::unique_ptr<ManualWorker> Ground::NewEngine() {
+  auto engine = std::make_unique<ManualWorker>();
   engine_ = engine.get();
   return engine;
 }

@@ -65,9 +65,9 @@ class Ground {
   Ground(const provider::SoftOptions& options, uint64_t seed, Canary canary);
 
  private:
-  std::unique_ptr<ManualEngine> NewEngine();
+  std::unique_ptr<ManualWorker> NewEngine();
   // Declared first because the card's constructor takes it; owned by the card.
-  ManualEngine* engine_ = nullptr;
+  ManualWorker* engine_ = nullptr;
 
  public:
   SeededRandom random;
@@ -85,7 +85,7 @@ class Ground {
   Listener observer;
   ManualRings rings;
 
-  ManualEngine& engine() { return *engine_; }
+  ManualWorker& engine() { return *engine_; }
 };
 
 // Core and the soft card, with everything under and around them controlled by the simulation.

@@ -51,11 +51,11 @@ absl::StatusOr<MemoryPool::Given> MemoryPool::Give(uint64_t bytes, const std::op
                                                    absl::FunctionRef<absl::Status()> charge) {
   MutexLock lock(mutex_);
   const auto [nearest, service] = wish.has_value() ? Find(bytes, *wish) : std::pair<Class*, Service*>();
-  Parted parted;
+  Evicted parted;
   if (nearest != nullptr) {
     MoveLast(nearest->ready, parted.files);
   }
-  PartWith(OccupiedBytes(os_, bytes), parted);
+  EvictFor(OccupiedBytes(os_, bytes), parted);
   RNICD_RETURN_IF_ERROR(Swap(parted, charge));
   Given given;
   for (File& file : parted.files) {
@@ -105,7 +105,7 @@ MemoryPool::Class* MemoryPool::Nearest(uint64_t size, const PageChoice& pages) {
   return best;
 }
 
-void MemoryPool::PartWith(uint64_t bytes, Parted& parted) {
+void MemoryPool::EvictFor(uint64_t bytes, Evicted& parted) {
   const uint64_t limit = node_->limit(Resource::kMemoryBytes);
   const uint64_t used = node_->used(Resource::kMemoryBytes);
   if (limit == 0 || bytes > limit || used <= limit - bytes) {
@@ -132,7 +132,7 @@ void MemoryPool::PartWith(uint64_t bytes, Parted& parted) {
   }
 }
 
-absl::Status MemoryPool::Swap(Parted& parted, absl::FunctionRef<absl::Status()> charge) {
+absl::Status MemoryPool::Swap(Evicted& parted, absl::FunctionRef<absl::Status()> charge) {
   const uint64_t making = parted.making.amount();
   parted.making.Refund();
   for (File& file : parted.files) {

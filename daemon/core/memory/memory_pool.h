@@ -113,7 +113,7 @@ class MemoryPool {
     std::vector<File> ready;
   };
   // What the pool gives up for a session: files, and the room of the one that is being made.
-  struct Parted {
+  struct Evicted {
     std::vector<File> files;
     Charge making;
   };
@@ -126,9 +126,9 @@ class MemoryPool {
   std::pair<Class*, Service*> Find(uint64_t size, const PageWish& wish) RNICD_REQUIRES(mutex_);
   Class* Nearest(uint64_t size, const PageChoice& pages) RNICD_REQUIRES(mutex_);
   // Gives up more until the node's limit has room for this many bytes; gives up nothing if all together is not enough.
-  void PartWith(uint64_t bytes, Parted& parted) RNICD_REQUIRES(mutex_);
+  void EvictFor(uint64_t bytes, Evicted& parted) RNICD_REQUIRES(mutex_);
   // Calls `charge` in place of the charges of `parted`. If it fails, the pool has them again.
-  absl::Status Swap(Parted& parted, absl::FunctionRef<absl::Status()> charge) RNICD_REQUIRES(mutex_);
+  absl::Status Swap(Evicted& parted, absl::FunctionRef<absl::Status()> charge) RNICD_REQUIRES(mutex_);
   absl::Status BeginFile();
   bool KeepsMaking() const;
   void FinishFile();

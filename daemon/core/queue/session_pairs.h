@@ -38,7 +38,7 @@ struct QueuePairView {
 };
 
 // The tables with the objects that a queue pair and its requests name. All of them outlive the queue pairs.
-struct NamedByPairs {
+struct PairTables {
   const SessionDomains::Table& domains;
   const SessionQueues::Table& queues;
   const SessionRegions::Table& regions;
@@ -49,7 +49,7 @@ struct NamedByPairs {
 // The queue pairs of a session, and what is posted to them.
 class SessionPairs final : public SessionObjects<QueuePairId, QueuePair> {
  public:
-  SessionPairs(SessionRequests& requests, const NamedByPairs& named) : SessionObjects(requests), named_(named) {}
+  SessionPairs(SessionRequests& requests, const PairTables& named) : SessionObjects(requests), named_(named) {}
 
   absl::StatusOr<QueuePairId> Create(const CreateQpArguments& arguments);
   absl::StatusOr<QueuePairView> Query(QueuePairId id);
@@ -71,7 +71,7 @@ class SessionPairs final : public SessionObjects<QueuePairId, QueuePair> {
   // Ends the queue pairs of a dead queue, on a worker.
   void EndQueuePairsOf(const std::shared_ptr<CompletionQueue>& queue);
 
-  const NamedByPairs named_;
+  const PairTables named_;
 };
 
 }  // namespace rnicd::core

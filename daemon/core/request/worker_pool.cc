@@ -80,7 +80,7 @@ std::function<void()> WorkerPool::TakeNext(uint64_t* owner) {
 }
 
 // The thread that ended a job takes the next turn itself, so no other thread has to be woken.
-void WorkerPool::NoteEnd(uint64_t owner) {
+void WorkerPool::RecordEnd(uint64_t owner) {
   MutexLock lock(mutex_);
   Line& line = lines_[owner];
   --line.running;
@@ -104,7 +104,7 @@ void WorkerPool::Run() {
     job();
     // What it holds is released before its owner's next job begins.
     job = nullptr;
-    NoteEnd(owner);
+    RecordEnd(owner);
   }
 }
 

@@ -84,7 +84,7 @@ class WorkerPool final : public Executor {
 
   void Run();
   std::function<void()> TakeNext(uint64_t* owner) RNICD_REQUIRES(mutex_);
-  void NoteEnd(uint64_t owner);
+  void RecordEnd(uint64_t owner);
   // Gives the owner a turn if it has none and may run one more job, or forgets it if it has nothing.
   void Settle(uint64_t owner, Line& line) RNICD_REQUIRES(mutex_);
 

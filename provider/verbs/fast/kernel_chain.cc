@@ -130,7 +130,7 @@ void KernelChain::Run() {
     const Step& step = scratch.steps[index];
     const rnicd_fr_op& op = scratch.ops[index];
     if (error == 0) {
-      step.region->NoteKey(op.slot, op.slot_key);
+      step.region->RecordKey(op.slot, op.slot_key);
     }
     const int own_error = error != 0 ? error : -op.result;
     scratch.errors.push_back(own_error);

@@ -68,7 +68,7 @@ bool KernelFastRegion::HasKey(uint32_t number, uint32_t slot, uint32_t token) {
   return number == number_ && keys_[slot] == (token & ~uint32_t{0xff});
 }
 
-void KernelFastRegion::NoteKey(uint32_t slot, uint32_t key) {
+void KernelFastRegion::RecordKey(uint32_t slot, uint32_t key) {
   if (key == 0) {
     DestroyRegion();
     return;

@@ -70,7 +70,7 @@ class KernelFastRegion final : public VerbsFastRegion,
   // Ends the module's region, and with it all registrations. False when the module refused.
   bool DestroyRegion();
   // The module has given the slot another key; 0: the region is dead.
-  void NoteKey(uint32_t slot, uint32_t key);
+  void RecordKey(uint32_t slot, uint32_t key);
 
   const std::shared_ptr<VerbsDomain> domain_;
   const std::shared_ptr<KernelEngine> engine_;

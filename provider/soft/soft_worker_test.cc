@@ -1,4 +1,4 @@
-#include "provider/soft/soft_engine.h"
+#include "provider/soft/soft_worker.h"
 
 #include <gtest/gtest.h>
 
@@ -39,28 +39,28 @@ class Latch {
   int count_ RNICD_GUARDED_BY(mutex_);
 };
 
-TEST(ThreadEngine, RunsJobsInTheOrderTheyCame) {
-  ThreadEngine engine;
+TEST(ThreadWorker, RunsJobsInTheOrderTheyCame) {
+  ThreadWorker worker;
   std::vector<int> order;
   Latch done(100);
   for (int job = 0; job < 100; ++job) {
-    engine.Post([&, job] {
+    worker.Post([&, job] {
       order.push_back(job);
       done.CountDown();
     });
   }
   ASSERT_TRUE(done.Wait());
-  engine.Stop();
+  worker.Stop();
   for (int job = 0; job < 100; ++job) {
     EXPECT_EQ(order[job], job);
   }
 }
 
-TEST(ThreadEngine, RunsJobsBesideTheCaller) {
-  ThreadEngine engine;
+TEST(ThreadWorker, RunsJobsBesideTheCaller) {
+  ThreadWorker worker;
   Latch done(1);
   std::atomic<bool> here{false};
-  engine.Post([&, caller = std::this_thread::get_id()] {
+  worker.Post([&, caller = std::this_thread::get_id()] {
     here = std::this_thread::get_id() == caller;
     done.CountDown();
   });
@@ -68,98 +68,98 @@ TEST(ThreadEngine, RunsJobsBesideTheCaller) {
   EXPECT_FALSE(here);
 }
 
-TEST(ThreadEngine, ADelayedJobRunsNotBeforeItsTimeAndLetsOthersPass) {
-  ThreadEngine engine;
+TEST(ThreadWorker, ADelayedJobRunsNotBeforeItsTimeAndLetsOthersPass) {
+  ThreadWorker worker;
   constexpr milliseconds kDelay{20};
   std::vector<char> order;
   Latch done(3);
   const auto start = std::chrono::steady_clock::now();
   std::chrono::steady_clock::duration waited{};
-  engine.PostAfter(2 * kDelay, [&] {
+  worker.PostAfter(2 * kDelay, [&] {
     order.push_back('c');
     done.CountDown();
   });
-  engine.PostAfter(kDelay, [&] {
+  worker.PostAfter(kDelay, [&] {
     waited = std::chrono::steady_clock::now() - start;
     order.push_back('b');
     done.CountDown();
   });
-  engine.Post([&] {
+  worker.Post([&] {
     order.push_back('a');
     done.CountDown();
   });
   ASSERT_TRUE(done.Wait());
-  engine.Stop();
+  worker.Stop();
   EXPECT_EQ(order, (std::vector<char>{'a', 'b', 'c'}));
   EXPECT_GE(waited, kDelay);
 }
 
-TEST(ThreadEngine, AJobMayPostAnother) {
-  ThreadEngine engine;
+TEST(ThreadWorker, AJobMayPostAnother) {
+  ThreadWorker worker;
   Latch done(1);
-  engine.Post([&] { engine.Post([&] { done.CountDown(); }); });
+  worker.Post([&] { worker.Post([&] { done.CountDown(); }); });
   EXPECT_TRUE(done.Wait());
 }
 
-TEST(ThreadEngine, StopDropsWhatWaitsAndLetsGoOfWhatItHolds) {
-  ThreadEngine engine;
+TEST(ThreadWorker, StopDropsWhatWaitsAndLetsGoOfWhatItHolds) {
+  ThreadWorker worker;
   auto held = std::make_shared<int>(0);
   const std::weak_ptr<int> weak = held;
   std::atomic<bool> ran{false};
-  engine.PostAfter(hours(1), [&ran, held = std::move(held)] { ran = true; });
+  worker.PostAfter(hours(1), [&ran, held = std::move(held)] { ran = true; });
   EXPECT_FALSE(weak.expired());
-  engine.Stop();
+  worker.Stop();
   EXPECT_FALSE(ran);
   EXPECT_TRUE(weak.expired());
 }
 
-TEST(ThreadEngine, StopWaitsForTheJobThatRuns) {
-  ThreadEngine engine;
+TEST(ThreadWorker, StopWaitsForTheJobThatRuns) {
+  ThreadWorker worker;
   Latch started(1);
   Latch go(1);
   std::atomic<bool> finished{false};
-  engine.Post([&] {
+  worker.Post([&] {
     started.CountDown();
     EXPECT_TRUE(go.Wait());
     finished = true;
   });
   ASSERT_TRUE(started.Wait());
   std::thread stopper([&] {
-    engine.Stop();
+    worker.Stop();
     EXPECT_TRUE(finished);
   });
   go.CountDown();
   stopper.join();
 }
 
-TEST(ThreadEngine, AfterStopJobsAreDropped) {
-  ThreadEngine engine;
+TEST(ThreadWorker, AfterStopJobsAreDropped) {
+  ThreadWorker worker;
   std::atomic<bool> ran{false};
   Latch done(1);
-  engine.Post([&] { done.CountDown(); });
+  worker.Post([&] { done.CountDown(); });
   ASSERT_TRUE(done.Wait());
-  engine.Stop();
-  engine.Post([&] { ran = true; });
-  engine.Stop();
+  worker.Stop();
+  worker.Post([&] { ran = true; });
+  worker.Stop();
   EXPECT_FALSE(ran);
 }
 
-TEST(ThreadEngine, AnEngineThatWasNeverUsedStops) {
-  ThreadEngine engine;
-  engine.Stop();
+TEST(ThreadWorker, AnEngineThatWasNeverUsedStops) {
+  ThreadWorker worker;
+  worker.Stop();
 }
 
-TEST(ThreadEngine, TheDestructorStops) {
+TEST(ThreadWorker, TheDestructorStops) {
   std::atomic<bool> ran{false};
   {
-    ThreadEngine engine;
-    engine.PostAfter(hours(1), [&] { ran = true; });
+    ThreadWorker worker;
+    worker.PostAfter(hours(1), [&] { ran = true; });
   }
   EXPECT_FALSE(ran);
 }
 
-TEST(ThreadEngine, ManyThreadsMayPost) {
-  ThreadEngine engine;
+TEST(ThreadWorker, ManyThreadsMayPost) {
+  ThreadWorker worker;
   constexpr int kThreads = 4;
   constexpr int kJobs = 500;
   Latch done(kThreads * kJobs);
@@ -167,7 +167,7 @@ TEST(ThreadEngine, ManyThreadsMayPost) {
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&] {
       for (int job = 0; job < kJobs; ++job) {
-        engine.PostAfter(std::chrono::microseconds(job % 3), [&] { done.CountDown(); });
+        worker.PostAfter(std::chrono::microseconds(job % 3), [&] { done.CountDown(); });
       }
     });
   }

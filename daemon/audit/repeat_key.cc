@@ -1,4 +1,4 @@
-#include "daemon/audit/sameness.h"
+#include "daemon/audit/repeat_key.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 namespace rnicd::audit {
 
-std::string SamenessOf(const AuditLine& line) {
+std::string RepeatKeyOf(const AuditLine& line) {
   const core::Role role = line.caller.has_value() ? line.caller->role : core::Role::kWorkload;
   std::string field = line.error.field;
   std::erase_if(field, [](char character) { return absl::ascii_isdigit(static_cast<unsigned char>(character)); });

@@ -12,10 +12,10 @@ namespace rnicd::rings {
 // again until the thread yields, and with entries of other clients the thread would run for a whole time slice of the
 // scheduler. Other threads run then, too: after a long yield the next one is delayed by twenty times its duration.
 // Threads: one at a time.
-class GiveWay {
+class CpuYield {
  public:
   // `yield` returns when the thread has its processor again. The clock outlives this.
-  GiveWay(const Clock& clock, std::function<void()> yield) : clock_(clock), yield_(std::move(yield)) {}
+  CpuYield(const Clock& clock, std::function<void()> yield) : clock_(clock), yield_(std::move(yield)) {}
 
   // A client of this processor has an outcome to read.
   void ClientWaits(Instant now) { waiting_since_ = waiting_since_.value_or(now); }

@@ -10,6 +10,6 @@ namespace rnicd::audit {
 // and field without its indices. It excludes what a client can vary from call to call, because then no refusal would be
 // a repeat: the objects, the figures of a limit, and the process. Operators and device plugins are trusted, so their
 // objects count.
-std::string SamenessOf(const AuditLine& line);
+std::string RepeatKeyOf(const AuditLine& line);
 
 }  // namespace rnicd::audit

@@ -1,10 +1,10 @@
-#include "provider/soft/soft_engine.h"
+#include "provider/soft/soft_worker.h"
 
 #include <utility>
 
 namespace rnicd::provider {
 
-void ThreadEngine::PostAfter(std::chrono::microseconds delay, std::function<void()> job) {
+void ThreadWorker::PostAfter(std::chrono::microseconds delay, std::function<void()> job) {
   MutexLock lock(mutex_);
   if (stopping_) {
     return;
@@ -16,7 +16,7 @@ void ThreadEngine::PostAfter(std::chrono::microseconds delay, std::function<void
   changed_.NotifyOne();
 }
 
-void ThreadEngine::Stop() {
+void ThreadWorker::Stop() {
   std::thread thread;
   std::multimap<Instant, std::function<void()>> dropped;
   {
@@ -31,7 +31,7 @@ void ThreadEngine::Stop() {
   }
 }
 
-void ThreadEngine::Run() {
+void ThreadWorker::Run() {
   while (true) {
     std::function<void()> job;
     {

@@ -1,4 +1,4 @@
-#include "daemon/audit/sameness.h"
+#include "daemon/audit/repeat_key.h"
 
 #include <gtest/gtest.h>
 
@@ -14,21 +14,21 @@ AuditLine Refusal(core::Role role = core::Role::kWorkload) {
           .object = "mr_id=1"};
 }
 
-TEST(SamenessOf, IsBlindToWhatAClientCanVaryFromCallToCall) {
+TEST(RepeatKeyOf, IsBlindToWhatAClientCanVaryFromCallToCall) {
   AuditLine other = Refusal();
   other.object = "mr_id=2";
   other.error.field = "mdl_chain[17].byte_count";
   other.error.requested = 12;
   other.caller->pid = 5;
   other.time = WallTime(std::chrono::seconds(1));
-  EXPECT_EQ(SamenessOf(Refusal()), SamenessOf(other));
+  EXPECT_EQ(RepeatKeyOf(Refusal()), RepeatKeyOf(other));
 }
 
-TEST(SamenessOf, KnowsActionReasonFieldSessionTenantAndNote) {
+TEST(RepeatKeyOf, KnowsActionReasonFieldSessionTenantAndNote) {
   const auto differs = [](void (*change)(AuditLine&)) {
     AuditLine other = Refusal();
     change(other);
-    return SamenessOf(other) != SamenessOf(Refusal());
+    return RepeatKeyOf(other) != RepeatKeyOf(Refusal());
   };
   EXPECT_TRUE(differs([](AuditLine& line) { line.what = "MemoryService.CreateMr"; }));
   EXPECT_TRUE(differs([](AuditLine& line) { line.code = absl::StatusCode::kNotFound; }));
@@ -40,10 +40,10 @@ TEST(SamenessOf, KnowsActionReasonFieldSessionTenantAndNote) {
   EXPECT_TRUE(differs([](AuditLine& line) { line.caller->role = core::Role::kOperator; }));
 }
 
-TEST(SamenessOf, KnowsTheObjectsOfOperators) {
+TEST(RepeatKeyOf, KnowsTheObjectsOfOperators) {
   AuditLine other = Refusal(core::Role::kOperator);
   other.object = "session_id=2";
-  EXPECT_NE(SamenessOf(Refusal(core::Role::kOperator)), SamenessOf(other));
+  EXPECT_NE(RepeatKeyOf(Refusal(core::Role::kOperator)), RepeatKeyOf(other));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "daemon/rings/give_way.h"
+#include "daemon/rings/cpu_yield.h"
 
 namespace rnicd::rings {
 namespace {
@@ -11,7 +11,7 @@ constexpr int kRestFactor = 20;
 
 }  // namespace
 
-void GiveWay::Run(Instant now) {
+void CpuYield::Run(Instant now) {
   if (!waiting_since_.has_value() || now - *waiting_since_ < kWaitMin || now < not_before_) {
     return;
   }

@@ -1,4 +1,4 @@
-#include "daemon/rings/give_way.h"
+#include "daemon/rings/cpu_yield.h"
 
 #include <gtest/gtest.h>
 
@@ -22,10 +22,10 @@ struct World final : Clock {
   Instant now;
   microseconds away{10};
   int yields = 0;
-  GiveWay give_way{*this, [this] {
-                     ++yields;
-                     now += away;
-                   }};
+  CpuYield give_way{*this, [this] {
+                      ++yields;
+                      now += away;
+                    }};
 };
 
 TEST(GiveWayTest, AClientOfThisProcessorIsLetInOnce) {

@@ -11,9 +11,9 @@
 namespace rnicd::provider {
 
 // Background work of a card: continues long transfers and completes delayed reads. Threads: safe.
-class SoftEngine {
+class SoftWorker {
  public:
-  virtual ~SoftEngine() = default;
+  virtual ~SoftWorker() = default;
   virtual void Post(std::function<void()> job) = 0;
   virtual void PostAfter(std::chrono::microseconds delay, std::function<void()> job) = 0;
   // Returns when no job is running; later jobs are dropped.
@@ -21,9 +21,9 @@ class SoftEngine {
 };
 
 // One thread, started by the first job.
-class ThreadEngine final : public SoftEngine {
+class ThreadWorker final : public SoftWorker {
  public:
-  ~ThreadEngine() override { Stop(); }
+  ~ThreadWorker() override { Stop(); }
 
   void Post(std::function<void()> job) override { PostAfter(std::chrono::microseconds(0), std::move(job)); }
   void PostAfter(std::chrono::microseconds delay, std::function<void()> job) override;
