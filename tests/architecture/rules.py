@@ -85,12 +85,25 @@ ARROWS = {
     ],
     "daemon/transport": ["daemon/door", "daemon/core/", "log", "wire", "base/files", "base/system", "base", "proto"],
     "daemon/server": ["daemon/rpc", "daemon/gate", "daemon/door", "wire", "daemon/core/", "log", "base", "proto"],
-    "daemon/app": [
-        "daemon/server", "daemon/rpc", "daemon/service", "daemon/gate", "wire", "daemon/transport", "daemon/pipes",
-        "daemon/door", "daemon/metrics", "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox",
-        "daemon/core/", "daemon/health", "daemon/rings", "log", "log/library_log", "provider/verbs/",
+    # The program: flags and the cards they name, what each system has of its own, what watches the daemon, and the program
+    # that joins all.
+    "daemon/app/config": [
+        "daemon/core/", "daemon/rings", "daemon/metrics", "daemon/sandbox", "daemon/pipes", "log", "provider/verbs/",
         "provider/networkdirect", "provider/soft", "provider/decorator", "provider/api", "base/ndk", "base/secrets",
         "base/files", "base/system", "base/flags", "base",
+    ],
+    "daemon/app/host": [
+        "daemon/app/config", "daemon/transport", "daemon/pipes", "daemon/door", "daemon/sandbox", "daemon/health",
+        "daemon/core/", "log", "provider/verbs/card", "base/secrets", "base/files", "base/system", "base",
+    ],
+    "daemon/app/observing": [
+        "daemon/app/host", "daemon/rpc", "daemon/rings", "daemon/metrics", "daemon/status_page", "daemon/audit",
+        "daemon/health", "daemon/core/", "log", "base/system", "base",
+    ],
+    "daemon/app": [
+        "daemon/app/observing", "daemon/app/host", "daemon/app/config", "daemon/server", "daemon/service", "daemon/gate",
+        "daemon/door", "daemon/metrics", "daemon/audit", "daemon/policy", "daemon/core/", "daemon/health", "daemon/rings",
+        "log", "log/library_log", "provider/api", "base/secrets", "base/files", "base/system", "base/flags", "base",
     ],
     # librnicd: the interface, which is installed; below it what fills it. The rooms may include the interface.
     "client/cpp": ["base/ndk", "base"],
