@@ -73,7 +73,10 @@ ARROWS = {
     "daemon/policy": ["daemon/core/", "base/files", "base", "proto"],
     "daemon/status_page": ["daemon/core/", "provider/api", "base/system", "base"],
     "daemon/sandbox": ["kernel/rnicd_fr", "base/files", "base"],
-    "daemon/rpc": ["base/secrets", "base/files", "base/system", "base"],
+    # One thread's sockets and timers; what is charged, counted and dropped; connections and calls.
+    "daemon/rpc/socket": ["base/secrets", "base/files", "base/system", "base"],
+    "daemon/rpc/bounds": ["base"],
+    "daemon/rpc": ["daemon/rpc/bounds", "daemon/rpc/socket", "base/secrets", "base/files", "base/system", "base"],
     "daemon/gate": ["daemon/core/", "log", "base", "proto"],
     "daemon/service": [
         "daemon/gate", "daemon/core/", "daemon/health", "daemon/policy", "wire", "provider/api", "base/secrets",
@@ -84,7 +87,7 @@ ARROWS = {
         "daemon/door", "daemon/core/", "log", "wire", "base/secrets", "base/files", "base/system", "base", "proto",
     ],
     "daemon/transport": ["daemon/door", "daemon/core/", "log", "wire", "base/files", "base/system", "base", "proto"],
-    "daemon/server": ["daemon/rpc", "daemon/gate", "daemon/door", "wire", "daemon/core/", "log", "base", "proto"],
+    "daemon/server": ["daemon/rpc/", "daemon/gate", "daemon/door", "wire", "daemon/core/", "log", "base", "proto"],
     # The program: flags and the cards they name, what each system has of its own, what watches the daemon, and the program
     # that joins all.
     "daemon/app/config": [
@@ -97,7 +100,7 @@ ARROWS = {
         "daemon/core/", "log", "provider/verbs/card", "base/secrets", "base/files", "base/system", "base",
     ],
     "daemon/app/observing": [
-        "daemon/app/host", "daemon/rpc", "daemon/rings", "daemon/metrics", "daemon/status_page", "daemon/audit",
+        "daemon/app/host", "daemon/rpc/", "daemon/rings", "daemon/metrics", "daemon/status_page", "daemon/audit",
         "daemon/health", "daemon/core/", "log", "base/system", "base",
     ],
     "daemon/app": [
@@ -142,7 +145,7 @@ ARROWS = {
     ],
 }
 # Folders in rooms whose tests share fixtures, and may include all rooms.
-SHARED_FIXTURES = ["base", "daemon/core", "provider/verbs"]
+SHARED_FIXTURES = ["base", "daemon/core", "daemon/rpc", "provider/verbs"]
 # Trees that no arrow may join, in either direction: they are programs of their own and meet on the wire.
 SEPARATE = [("client", "daemon")]
 # Folders that may include everything. Nothing but these may include tests/.

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/rpc/event_loop.h"
+#include "daemon/rpc/socket/event_loop.h"
 
 namespace rnicd::app {
 namespace {

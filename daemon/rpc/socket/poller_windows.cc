@@ -11,7 +11,7 @@
 #include "base/system/unique_socket.h"
 #include "base/system/winsock.h"
 #include "base/windows_status.h"
-#include "daemon/rpc/poller.h"
+#include "daemon/rpc/socket/poller.h"
 
 namespace rnicd::rpc {
 namespace {

@@ -1,4 +1,4 @@
-#include "daemon/rpc/event_loop.h"
+#include "daemon/rpc/socket/event_loop.h"
 
 #include <gtest/gtest.h>
 

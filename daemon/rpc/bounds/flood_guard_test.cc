@@ -1,4 +1,4 @@
-#include "daemon/rpc/flood_guard.h"
+#include "daemon/rpc/bounds/flood_guard.h"
 
 #include <gtest/gtest.h>
 

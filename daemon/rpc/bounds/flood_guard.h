@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "daemon/rpc/limits.h"
+#include "daemon/rpc/bounds/limits.h"
 
 namespace rnicd::rpc {
 

@@ -1,4 +1,4 @@
-#include "daemon/rpc/frame_filter.h"
+#include "daemon/rpc/bounds/frame_filter.h"
 
 #include <nghttp2/nghttp2.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/rpc/buffered_socket.h"
+#include "daemon/rpc/socket/buffered_socket.h"
 
 namespace rnicd::rpc {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "daemon/rpc/socket_io.h"
+#include "daemon/rpc/socket/socket_io.h"
 
 namespace rnicd::rpc {
 namespace {

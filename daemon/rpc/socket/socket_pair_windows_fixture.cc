@@ -2,8 +2,8 @@
 #include <winsock2.h>
 
 #include "base/system/winsock.h"
-#include "daemon/rpc/poller.h"
-#include "daemon/rpc/socket_pair_fixture.h"
+#include "daemon/rpc/socket/poller.h"
+#include "daemon/rpc/socket/socket_pair_fixture.h"
 
 namespace rnicd::rpc {
 namespace {

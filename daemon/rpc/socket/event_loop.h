@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "daemon/rpc/poller.h"
+#include "daemon/rpc/socket/poller.h"
 
 namespace rnicd::rpc {
 

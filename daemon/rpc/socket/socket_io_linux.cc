@@ -2,7 +2,7 @@
 
 #include <cerrno>
 
-#include "daemon/rpc/socket_io.h"
+#include "daemon/rpc/socket/socket_io.h"
 
 namespace rnicd::rpc {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "daemon/rpc/poller.h"
-#include "daemon/rpc/socket_pair_fixture.h"
+#include "daemon/rpc/socket/poller.h"
+#include "daemon/rpc/socket/socket_pair_fixture.h"
 
 namespace rnicd::rpc {
 

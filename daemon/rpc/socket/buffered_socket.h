@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/system/unique_socket.h"
-#include "daemon/rpc/event_loop.h"
-#include "daemon/rpc/socket_io.h"
+#include "daemon/rpc/socket/event_loop.h"
+#include "daemon/rpc/socket/socket_io.h"
 
 namespace rnicd::rpc {
 

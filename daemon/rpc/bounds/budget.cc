@@ -1,4 +1,4 @@
-#include "daemon/rpc/budget.h"
+#include "daemon/rpc/bounds/budget.h"
 
 namespace rnicd::rpc {
 

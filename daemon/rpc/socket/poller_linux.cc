@@ -10,7 +10,7 @@
 
 #include "base/errno_status.h"
 #include "base/files/unique_fd.h"
-#include "daemon/rpc/poller.h"
+#include "daemon/rpc/socket/poller.h"
 
 namespace rnicd::rpc {
 namespace {
