@@ -41,7 +41,22 @@ ARROWS = {
         "provider/verbs/queue", "provider/verbs/fast", "provider/verbs/memory", "provider/verbs/card", "provider/engine",
         "provider/api", "base/ndk", "base/secrets", "base/files", "base",
     ],
-    "provider/networkdirect": ["provider/engine", "provider/api", "base/ndk", "base/secrets", "base"],
+    # As those of verbs.
+    "provider/networkdirect/card": ["provider/engine", "provider/api", "base/ndk", "base"],
+    "provider/networkdirect/memory": [
+        "provider/networkdirect/card", "provider/engine", "provider/api", "base/ndk", "base/secrets", "base",
+    ],
+    "provider/networkdirect/fast": [
+        "provider/networkdirect/memory", "provider/networkdirect/card", "provider/engine", "provider/api", "base",
+    ],
+    "provider/networkdirect/queue": [
+        "provider/networkdirect/fast", "provider/networkdirect/memory", "provider/networkdirect/card", "provider/engine",
+        "provider/api", "base",
+    ],
+    "provider/networkdirect": [
+        "provider/networkdirect/queue", "provider/networkdirect/fast", "provider/networkdirect/memory",
+        "provider/networkdirect/card", "provider/engine", "provider/api", "base/secrets", "base",
+    ],
     "provider/decorator": ["provider/api", "base"],
     # In rooms; it has no files of its own.
     "daemon/core": ["provider/api", "ring", "base"],
@@ -92,7 +107,7 @@ ARROWS = {
     # that joins all.
     "daemon/app/config": [
         "daemon/core/", "daemon/rings", "daemon/metrics", "daemon/sandbox", "daemon/pipes", "log", "provider/verbs/",
-        "provider/networkdirect", "provider/soft", "provider/decorator", "provider/api", "base/ndk", "base/secrets",
+        "provider/networkdirect/", "provider/soft", "provider/decorator", "provider/api", "base/ndk", "base/secrets",
         "base/files", "base/system", "base/flags", "base",
     ],
     "daemon/app/host": [
@@ -161,8 +176,8 @@ PROTO_SUBSETS = {
 # --- Headers and names of others ------------------------------------------------------------------------------------
 # Where an include with this prefix is allowed; a folder covers its subfolders, a file only itself.
 EXTERNAL_INCLUDES = {
-    "provider/networkdirect/nd2.h": ["provider/networkdirect", "tests/networkdirect_model"],
-    "provider/networkdirect/nd2_types.h": ["provider/networkdirect", "tests/networkdirect_model"],
+    "provider/networkdirect/card/nd2.h": ["provider/networkdirect", "tests/networkdirect_model"],
+    "provider/networkdirect/card/nd2_types.h": ["provider/networkdirect", "tests/networkdirect_model"],
     "infiniband/": ["provider/verbs", "tests/vm/foreign_peer", "tests/vm/bench", "tests/vm/fr"],
     "grpc/grpc": ["client", "tests", "examples"],
     "grpc/support/": ["client", "tests", "examples"],

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "daemon/pipes/door.h"
-#include "provider/networkdirect/nd_options.h"
+#include "provider/networkdirect/card/nd_options.h"
 
 namespace rnicd::app {
 
