@@ -97,7 +97,7 @@ ARROWS = {
         "daemon/gate", "daemon/core/", "daemon/health", "daemon/policy", "wire", "provider/api", "base/secrets",
         "base/system", "base", "proto",
     ],
-    "daemon/door": ["daemon/core/", "log", "base/secrets", "base/system", "base"],
+    "daemon/door": ["daemon/core/", "log", "base/secrets", "base/files", "base/system", "base"],
     "daemon/pipes": [
         "daemon/door", "daemon/core/", "log", "wire", "base/secrets", "base/files", "base/system", "base", "proto",
     ],
@@ -106,7 +106,8 @@ ARROWS = {
     # The program: flags and the cards they name, what each system has of its own, what watches the daemon, and the program
     # that joins all.
     "daemon/app/config": [
-        "daemon/core/", "daemon/rings", "daemon/metrics", "daemon/sandbox", "daemon/pipes", "log", "provider/verbs/",
+        "daemon/door", "daemon/core/", "daemon/rings", "daemon/metrics", "daemon/sandbox", "daemon/pipes", "log",
+        "provider/verbs/",
         "provider/networkdirect/", "provider/soft", "provider/decorator", "provider/api", "base/ndk", "base/secrets",
         "base/files", "base/system", "base/flags", "base",
     ],

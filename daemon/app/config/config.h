@@ -14,7 +14,7 @@
 #include "daemon/core/memory/memory_pool.h"
 #include "daemon/core/memory/pool_refiller.h"
 #include "daemon/core/request/node.h"
-#include "daemon/core/tenant/rate_limiter.h"
+#include "daemon/door/entrance.h"
 #include "daemon/rings/spin_options.h"
 #include "log/logger.h"
 #include "provider/api/adapter_event.h"
@@ -38,17 +38,6 @@ struct ProviderKind {
 
 // The cards that this system has. A new provider is a new line there. They live as long as the program.
 std::span<const ProviderKind> SystemCards();
-
-// What the front door admits of workloads.
-struct ConnectionLimits {
-  // 0 means no limit.
-  uint64_t max = 0;
-  // The same for one pod; for one container outside of pods; for one user outside of both.
-  uint64_t max_per_owner = 0;
-  // New connections for each of these. 0 per second means no limit.
-  core::Rate rate;
-  std::chrono::milliseconds silent_timeout{0};
-};
 
 // The daemon's configuration, validated.
 struct Config {
@@ -80,7 +69,7 @@ struct Config {
   std::vector<core::PoolClass> memory_pool;
   core::RefillBounds refill;
   log::Options log;
-  ConnectionLimits connections;
+  door::ConnectionLimits connections;
   core::NodeLimits limits;
   // Null, or whether registrations wait now, those of the health probe too.
   std::function<bool()> hold_registrations;

@@ -8,23 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/app/config/config.h"
-#include "daemon/core/request/node.h"
-#include "daemon/core/session/session_registry.h"
-#include "daemon/door/bulkhead.h"
-#include "daemon/door/connection_server.h"
+#include "daemon/door/services.h"
 #include "daemon/health/serving_check.h"
-#include "log/logger.h"
 
 namespace rnicd::app {
-
-// What a front door serves with. All outlive it.
-struct DoorParts {
-  core::Node& node;
-  core::SessionRegistry& registry;
-  const log::Logger& logger;
-  door::Bulkhead& bulkhead;
-  door::ConnectionServer& server;
-};
 
 // The front door of this system: sockets on Linux, pipes and TCP on Windows.
 // Lifetime: call Stop before destroying. Threads: one calls; `connections` from any.
@@ -52,7 +39,7 @@ class DoorNames {
   // For the log: what workloads and operators look for.
   virtual std::string workloads() const = 0;
   virtual std::string operators() const = 0;
-  virtual std::unique_ptr<SystemDoor> MakeDoor(const Config& config, const DoorParts& parts) const = 0;
+  virtual std::unique_ptr<SystemDoor> MakeDoor(const Config& config, const door::Services& services) const = 0;
 };
 
 // Errors: kFailedPrecondition, kUnavailable, naming the path, when another daemon has the names.

@@ -16,11 +16,9 @@ namespace {
 
 class SocketDoor final : public SystemDoor {
  public:
-  SocketDoor(const transport::FrontDoorOptions& options, const DoorParts& parts, transport::SocketDirectory& workloads,
-             transport::SocketDirectory& operators)
-      : workloads_(workloads),
-        operators_(operators),
-        door_(options, parts.node, parts.registry, parts.logger, parts.bulkhead, parts.server) {}
+  SocketDoor(const transport::FrontDoorOptions& options, const door::Services& services,
+             transport::SocketDirectory& workloads, transport::SocketDirectory& operators)
+      : workloads_(workloads), operators_(operators), door_(options, services) {}
 
   absl::Status Start() override { return door_.Start(workloads_, operators_); }
   void StopAccepting() override { door_.StopAccepting(); }
@@ -54,14 +52,11 @@ class SocketNames final : public DoorNames {
 
   std::string workloads() const override { return workloads_->path(); }
   std::string operators() const override { return operators_->path(); }
-  std::unique_ptr<SystemDoor> MakeDoor(const Config& config, const DoorParts& parts) const override {
+  std::unique_ptr<SystemDoor> MakeDoor(const Config& config, const door::Services& services) const override {
     transport::FrontDoorOptions options;
-    options.max_connections = config.connections.max;
-    options.max_connections_per_uid = config.connections.max_per_owner;
-    options.connection_rate = config.connections.rate;
-    options.silent_timeout = config.connections.silent_timeout;
+    options.limits = config.connections;
     options.socket_mode = config.system->socket_mode;
-    return std::make_unique<SocketDoor>(options, parts, *workloads_, *operators_);
+    return std::make_unique<SocketDoor>(options, services, *workloads_, *operators_);
   }
 
  private:

@@ -11,9 +11,8 @@ namespace {
 
 class PipeDoor final : public SystemDoor {
  public:
-  PipeDoor(const pipes::FrontDoorOptions& options, const DoorParts& parts, pipes::PipeNames names)
-      : names_(std::move(names)),
-        door_(options, parts.node, parts.registry, parts.logger, parts.bulkhead, parts.server) {}
+  PipeDoor(const door::ConnectionLimits& limits, const door::Services& services, pipes::PipeNames names)
+      : names_(std::move(names)), door_(limits, services) {}
 
   absl::Status Start() override { return door_.Start(names_); }
   void StopAccepting() override { door_.StopAccepting(); }
@@ -40,12 +39,8 @@ class NamesOfPipes final : public DoorNames {
 
   std::string workloads() const override { return names_.workloads; }
   std::string operators() const override { return names_.operators; }
-  std::unique_ptr<SystemDoor> MakeDoor(const Config& config, const DoorParts& parts) const override {
-    const pipes::FrontDoorOptions options = {.max_connections = config.connections.max,
-                                             .max_connections_per_user = config.connections.max_per_owner,
-                                             .connection_rate = config.connections.rate,
-                                             .silent_timeout = config.connections.silent_timeout};
-    return std::make_unique<PipeDoor>(options, parts, names_);
+  std::unique_ptr<SystemDoor> MakeDoor(const Config& config, const door::Services& services) const override {
+    return std::make_unique<PipeDoor>(config.connections, services, names_);
   }
 
  private:
