@@ -7,7 +7,7 @@ namespace rnicd {
 namespace {
 
 constexpr std::array kRows = {
-#define RNICD_REASON(name, number, code, ntstatus, sentence) \
+#define RNICD_REASON(name, number, code, ntstatus, sentence, advice) \
   ErrorReasonRow{ErrorReason::name, #name, absl::StatusCode::code, NtStatus::ntstatus, sentence},
 #include "base/error_reasons.inc"
 #undef RNICD_REASON

@@ -12,7 +12,7 @@ namespace rnicd {
 // Reason for which a call was refused; the numbers are those of rnicd.v1.ErrorReason. See error_reasons.inc.
 enum class ErrorReason : uint32_t {
   UNSPECIFIED = 0,
-#define RNICD_REASON(name, number, code, ntstatus, sentence) name = number,
+#define RNICD_REASON(name, number, code, ntstatus, sentence, advice) name = number,
 #include "base/error_reasons.inc"
 #undef RNICD_REASON
 };

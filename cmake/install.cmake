@@ -24,7 +24,7 @@ install(FILES deploy/man/rnicctl.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMP
 # The pages keep their directory structure, so that the links between them work.
 install(FILES README.md SECURITY.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rnicd)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rnicd FILES_MATCHING PATTERN "*.md"
-    PATTERN adr EXCLUDE)
+    PATTERN "*.svg" PATTERN adr EXCLUDE)
 
 if(TARGET rnicd-device-plugin)
   install(FILES deploy/man/rnicd-device-plugin.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT device-plugin)

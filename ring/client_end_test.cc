@@ -28,8 +28,8 @@ class ClientEndTest : public testing::TestWithParam<uint32_t> {
     std::vector<uint64_t> taken;
     Submission entry;
     DaemonEnd::Next next;
-    while ((next = daemon_.Take(&entry)) == DaemonEnd::Next::kEntry) {
-      daemon_.Taken();
+    while ((next = daemon_.Peek(&entry)) == DaemonEnd::Next::kEntry) {
+      daemon_.Pop();
       taken.push_back(entry.user_data);
     }
     EXPECT_EQ(next, DaemonEnd::Next::kNothing);
@@ -77,12 +77,12 @@ TEST_P(ClientEndTest, ARequestTravelsThereAndBack) {
   EXPECT_FALSE(client_.Poll().has_value());
 
   Submission entry;
-  ASSERT_EQ(daemon_.Take(&entry), DaemonEnd::Next::kEntry);
+  ASSERT_EQ(daemon_.Peek(&entry), DaemonEnd::Next::kEntry);
   EXPECT_EQ(entry.opcode, Opcode::kPost);
   std::vector<uint64_t> payload(2);
   daemon_.CopyPayload(entry.payload_offset, entry.payload_bytes, payload);
   EXPECT_EQ(std::memcmp(payload.data(), "sixteen bytes...", 16), 0);
-  daemon_.Taken();
+  daemon_.Pop();
   daemon_.WriteResult(entry.payload_offset, std::as_bytes(std::span("RESULT")));
   daemon_.Complete({.user_data = entry.user_data, .status = 3, .posted = 1});
 
@@ -315,7 +315,7 @@ TEST_P(ClientEndTest, ALongerHeaderOfALaterDaemonIsSkipped) {
   bool doorbell = false;
   client.Submit({.count = 5}, &doorbell);
   Submission entry;
-  ASSERT_EQ(daemon.Take(&entry), DaemonEnd::Next::kEntry);
+  ASSERT_EQ(daemon.Peek(&entry), DaemonEnd::Next::kEntry);
   EXPECT_EQ(entry.count, 5u);
 }
 

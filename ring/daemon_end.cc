@@ -18,7 +18,7 @@ DaemonEnd::DaemonEnd(std::span<std::byte> file, const RingGeometry& geometry) : 
 
 RingHeader& DaemonEnd::header() const { return *reinterpret_cast<RingHeader*>(file_.data()); }
 
-DaemonEnd::Next DaemonEnd::Take(Submission* entry) {
+DaemonEnd::Next DaemonEnd::Peek(Submission* entry) {
   const uint32_t waiting = LoadAcquire(header().submission_tail) - head_;
   if (waiting == 0) {
     return Next::kNothing;
@@ -46,7 +46,7 @@ void DaemonEnd::CopyPayload(uint32_t offset, uint32_t bytes, std::span<uint64_t>
   CopyWords(reinterpret_cast<const uint64_t*>(from), copy.first(bytes / sizeof(uint64_t)));
 }
 
-void DaemonEnd::Taken() { StoreRelease(header().submission_head, ++head_); }
+void DaemonEnd::Pop() { StoreRelease(header().submission_head, ++head_); }
 
 // An entry whose completion has no room waits for the doorbell that follows when its owner has read one.
 bool DaemonEnd::PrepareToSleep() {

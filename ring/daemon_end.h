@@ -14,7 +14,7 @@ namespace rnicd::ring {
 // The daemon's end of a ring. It believes nothing that the client writes: indices are checked, entries and payload are
 // copied once, and what the daemon itself wrote is never read back.
 // Lifetime: outlived by the mapping.
-// Threads:  Take, Taken, PrepareToSleep and StayAwake for one thread at a time; Complete, End and the rest are safe.
+// Threads:  Peek, Pop, PrepareToSleep and StayAwake for one thread at a time; Complete, End and the rest are safe.
 class DaemonEnd {
  public:
   // `file` is zero-filled memory of geometry.file_bytes(), aligned to a page, that no client has yet. Writes the
@@ -28,14 +28,14 @@ class DaemonEnd {
     // The client's indices are impossible.
     kBroken,
   };
-  // Copies the oldest entry that was not taken. It stays where it is until Taken, and its completion has its room.
-  Next Take(Submission* entry);
+  // Copies the oldest entry. It stays where it is until Pop, and its completion has its room.
+  Next Peek(Submission* entry);
   // True if that part of the payload area exists.
   bool PayloadExists(uint32_t offset, uint32_t bytes) const;
   // Copies a part of the payload area that exists. `copy` has room for `bytes`.
   void CopyPayload(uint32_t offset, uint32_t bytes, std::span<uint64_t> copy) const;
-  // The entry and its payload may be overwritten by the client.
-  void Taken();
+  // Takes the oldest entry: the client may overwrite it and its payload.
+  void Pop();
 
   // Requests a doorbell for the next entry. True when there is one already, which the caller must take.
   bool PrepareToSleep();
@@ -66,7 +66,7 @@ class DaemonEnd {
   bool asleep_ = false;
 
   Mutex mutex_;
-  // Changed under the lock, read by Take without it.
+  // Changed under the lock, read by Peek without it.
   std::atomic<uint32_t> completed_ = 0;
   uint32_t wakes_ RNICD_GUARDED_BY(mutex_) = 0;
   bool ended_ RNICD_GUARDED_BY(mutex_) = false;

@@ -36,9 +36,9 @@ class DaemonEndTest : public testing::TestWithParam<uint32_t> {
   }
   Next TakeOne() {
     Submission entry;
-    const Next next = end_.Take(&entry);
+    const Next next = end_.Peek(&entry);
     if (next == Next::kEntry) {
-      end_.Taken();
+      end_.Pop();
     }
     return next;
   }
@@ -76,11 +76,11 @@ TEST_P(DaemonEndTest, EntriesAreTakenInOrder) {
   Submitted(kEntries);
   for (uint32_t number = 0; number < kEntries; ++number) {
     Submission entry;
-    ASSERT_EQ(end_.Take(&entry), Next::kEntry);
+    ASSERT_EQ(end_.Peek(&entry), Next::kEntry);
     EXPECT_EQ(entry.user_data, 100u + number);
     EXPECT_EQ(entry.opcode, Opcode::kPost);
     EXPECT_EQ(client().submission_head, first_ + number);
-    end_.Taken();
+    end_.Pop();
     EXPECT_EQ(client().submission_head, first_ + number + 1);
     EXPECT_EQ(end_.unfinished(), number + 1);
   }
@@ -90,7 +90,7 @@ TEST_P(DaemonEndTest, EntriesAreTakenInOrder) {
 TEST_P(DaemonEndTest, AnEntryIsCopied) {
   Submit(0);
   Submission entry;
-  ASSERT_EQ(end_.Take(&entry), Next::kEntry);
+  ASSERT_EQ(end_.Peek(&entry), Next::kEntry);
   WriteEntry(0, 666);
   EXPECT_EQ(entry.user_data, 0u);
 }
@@ -119,10 +119,10 @@ TEST_P(DaemonEndTest, SlotsAreUsedAgain) {
 TEST_P(DaemonEndTest, ATailTooFarAheadBreaksTheRing) {
   Submitted(kEntries);
   Submission entry;
-  EXPECT_EQ(end_.Take(&entry), Next::kEntry);
+  EXPECT_EQ(end_.Peek(&entry), Next::kEntry);
   for (const uint32_t ahead : {kEntries + 1, 2 * kEntries, 1U << 31, UINT32_MAX}) {
     Submitted(ahead);
-    EXPECT_EQ(end_.Take(&entry), Next::kBroken) << ahead;
+    EXPECT_EQ(end_.Peek(&entry), Next::kBroken) << ahead;
   }
 }
 
@@ -309,7 +309,7 @@ TEST_P(DaemonEndTest, EachWordOfAnEntryWasThereWhileAnotherThreadRewrote) {
   });
   for (uint32_t round = 0; round < 20'000 || rounds.load(std::memory_order_relaxed) < 2; ++round) {
     Submission entry;
-    ASSERT_EQ(end_.Take(&entry), Next::kEntry);
+    ASSERT_EQ(end_.Peek(&entry), Next::kEntry);
     for (const uint64_t word : std::bit_cast<std::array<uint64_t, kEntryBytes / sizeof(uint64_t)>>(entry)) {
       ASSERT_EQ(word >> 32, word & UINT32_MAX);
     }

@@ -138,8 +138,8 @@ struct Ring {
   // Has the daemon take and complete everything, and the client read it.
   void Drain() {
     daemon.StayAwake();
-    for (Submission entry; daemon.Take(&entry) == DaemonEnd::Next::kEntry;) {
-      daemon.Taken();
+    for (Submission entry; daemon.Peek(&entry) == DaemonEnd::Next::kEntry;) {
+      daemon.Pop();
       daemon.Complete({.user_data = entry.user_data});
     }
     while (client->Poll().has_value()) {
@@ -199,8 +199,8 @@ TEST(Litmus, AnOutcomeIsSeenOrItsClientIsWoken) {
     const auto prepare = [&] {
       EXPECT_TRUE(ring.client->Reserve(0).has_value());
       ring.client->Submit({}, &doorbell);
-      EXPECT_EQ(ring.daemon.Take(&entry), DaemonEnd::Next::kEntry);
-      ring.daemon.Taken();
+      EXPECT_EQ(ring.daemon.Peek(&entry), DaemonEnd::Next::kEntry);
+      ring.daemon.Pop();
     };
     prepare();
     EXPECT_EQ(Violations(
@@ -305,7 +305,7 @@ uint32_t ServeMessages(Ring& ring) {
   uint32_t wrong = 0;
   for (uint32_t number = 0; number < kMessages;) {
     Submission entry;
-    if (ring.daemon.Take(&entry) != DaemonEnd::Next::kEntry) {
+    if (ring.daemon.Peek(&entry) != DaemonEnd::Next::kEntry) {
       std::this_thread::yield();
       continue;
     }
@@ -315,7 +315,7 @@ uint32_t ServeMessages(Ring& ring) {
     const bool right =
         entry.object == pattern && entry.length == pattern && Holds(std::as_bytes(std::span(payload)), pattern);
     wrong += right ? 0 : 1;
-    ring.daemon.Taken();
+    ring.daemon.Pop();
     // In the place of the payload, so that a client that reads too early finds the old bytes.
     Fill(std::as_writable_bytes(std::span(payload)), ~pattern);
     ring.daemon.WriteResult(entry.payload_offset, std::as_bytes(std::span(payload)));

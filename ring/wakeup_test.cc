@@ -89,8 +89,8 @@ class RingPair {
     for (uint32_t served = 0; served < kRequests;) {
       daemon_.StayAwake();
       Submission entry;
-      while (daemon_.Take(&entry) == DaemonEnd::Next::kEntry) {
-        daemon_.Taken();
+      while (daemon_.Peek(&entry) == DaemonEnd::Next::kEntry) {
+        daemon_.Pop();
         if (daemon_.Complete({.user_data = entry.user_data})) {
           pipe_.Announce();
         }

@@ -7,7 +7,7 @@
 # can fail differently in `all`; what only measures, or repeats what another row says on another way, is for the night.
 set(RNICD_TIERS
     # name of the CTest, a regular expression        release  asan-ubsan  tsan
-    "architecture|troubleshooting_names_every_reason  first    -           -"
+    "architecture|generators                          first    -           -"
     "architecture_selftest                            all      -           -"
     # Unit tests, and the contract of providers. Those of the sandbox enter it in forked children, in each of which the
     # thread sanitizer starts a thread, and a process with two is refused; its daemon enters it in the suites.

@@ -25,7 +25,7 @@ _REWRITES = (
     ),
     (re.compile(r"_descriptor_pool\.Default\(\)"), "_pool.POOL"),
 )
-_REASON = re.compile(r'^RNICD_REASON\((\w+), (\d+), k\w+, k(\w+), "([^"]*)"\)$', re.MULTILINE)
+_REASON = re.compile(r'^RNICD_REASON\((\w+), (\d+), k\w+, k(\w+), "([^"]*)",$', re.MULTILINE)
 _POOL = '''"""The descriptor pool of rnicd's messages, apart from the process's default one."""
 
 from google.protobuf import descriptor_pool

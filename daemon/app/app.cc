@@ -236,8 +236,7 @@ absl::Status App::StartCore(core::Policy policy) {
     parts.pool.emplace(SystemOs(), ledger, config_.memory_pool);
   }
   if (config_.ring_threads != 0) {
-    RNICD_ASSIGN_OR_RETURN(
-        parts.rings, rings::RingThreads::Start(config_.ring_threads, *observing_->all, clock_, config_.ring_spin));
+    RNICD_ASSIGN_OR_RETURN(parts.rings, rings::RingThreads::Start(config_.ring_threads, clock_, config_.ring_spin));
   }
   parts.node.emplace(
       core::Node{.os = SystemOs(),

@@ -14,7 +14,7 @@
 #include "daemon/app/config/config.h"
 #include "daemon/health/health_board.h"
 #include "daemon/health/serving_check.h"
-#include "daemon/service/admin_process.h"
+#include "daemon/service/admin/admin_process.h"
 #include "log/library_log/library_log.h"
 #include "log/logger.h"
 #include "provider/api/adapter_event.h"

@@ -69,7 +69,7 @@ TEST_F(GateDecisionTest, SaysWhoAsWhichTenantInWhichSessionAndAboutWhat) {
     response->set_mr_id(17);
     return absl::OkStatus();
   };
-  Run(connection, Now(core::Row("MemoryService.CreateMr"), create), &request);
+  Run(connection, Serve(core::Row("MemoryService.CreateMr"), create), &request);
   const Decided decided = OnlyDecision();
   EXPECT_EQ(decided.what, "MemoryService.CreateMr");
   EXPECT_EQ(decided.process, 7u);
@@ -88,7 +88,7 @@ TEST_F(GateDecisionTest, ARefusedCallNamesNothingOfItsResponse) {
     response->set_mr_id(17);
     return MakeError(ErrorReason::QUOTA_REGIONS);
   };
-  Run(connection, Now(core::Row("MemoryService.CreateMr"), create), &request);
+  Run(connection, Serve(core::Row("MemoryService.CreateMr"), create), &request);
   EXPECT_EQ(OnlyDecision().object, "pd_id=4");
 }
 
@@ -102,7 +102,7 @@ TEST_F(GateDecisionTest, TheSessionOfACallThatOpensOneIsTheOpenedOne) {
     session = call.connection().OpenSession(asked.label(), asked.grant()).value_or(nullptr);
     return absl::OkStatus();
   };
-  Run(connection, Now(core::Row("SessionService.OpenSession"), open), &request);
+  Run(connection, Serve(core::Row("SessionService.OpenSession"), open), &request);
   ASSERT_NE(session, nullptr);
   EXPECT_EQ(OnlyDecision().session, session->id());
   EXPECT_EQ(OnlyDecision().tenant, session->tenant().name());
@@ -116,10 +116,10 @@ TEST_F(GateDecisionTest, AGrantMakesTheTenantAndIsNamedNowhere) {
   const auto connection = Connect();
   v1::OpenSessionRequest request;
   request.set_grant(grant->secret);
-  const Method open = Now(core::Row("SessionService.OpenSession"),
-                          [](Call& call, const v1::OpenSessionRequest& asked, v1::OpenSessionResponse*) {
-                            return call.connection().OpenSession("", asked.grant()).status();
-                          });
+  const Method open = Serve(core::Row("SessionService.OpenSession"),
+                            [](Call& call, const v1::OpenSessionRequest& asked, v1::OpenSessionResponse*) {
+                              return call.connection().OpenSession("", asked.grant()).status();
+                            });
   Run(connection, open, &request);
   request.set_grant(grant->secret + "x");
   Run(Connect(2), open, &request);

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/ntstatus.h"
 #include "daemon/core/request/operations.h"
 #include "daemon/gate/call.h"
 
@@ -35,43 +37,80 @@ struct Method {
   Handler handler;
 };
 
+// How a handler ends a unary call: with its response, or with an error. Must be called once, from any thread. False
+// when the client had given up, and has received nothing.
+template <typename Response>
+using Reply = std::function<bool(const absl::StatusOr<Response>&)>;
+
 namespace internal {
 
-// Enters the type of a handler's parameter, if it is a message.
+template <typename Parameter>
+struct ReplyOf {
+  static constexpr bool kIsReply = false;
+};
+template <typename Response>
+struct ReplyOf<Reply<Response>> {
+  static constexpr bool kIsReply = true;
+  using Type = Response;
+};
+
+// Enters the type of a handler's parameter, if it is a message or the reply that carries one.
 template <typename Parameter>
 void Describe(Method& method) {
+  using Plain = std::remove_cvref_t<Parameter>;
   if constexpr (std::is_pointer_v<Parameter>) {
     method.response = &std::remove_pointer_t<Parameter>::default_instance();
-    method.shape = Call::Shape::kUnary;
-  } else if constexpr (std::is_base_of_v<Method::Message, std::remove_cvref_t<Parameter>>) {
-    method.request = &std::remove_cvref_t<Parameter>::default_instance();
+  } else if constexpr (ReplyOf<Plain>::kIsReply) {
+    method.response = &ReplyOf<Plain>::Type::default_instance();
+  } else if constexpr (std::is_base_of_v<Method::Message, Plain>) {
+    method.request = &Plain::default_instance();
   } else if constexpr (std::is_same_v<Parameter, const core::SessionGuard&>) {
     method.uses_session = true;
   }
 }
 
+template <typename Response>
+Reply<Response> ReplyTo(const std::shared_ptr<Call>& call, Method::Message* response) {
+  return [call, response](const absl::StatusOr<Response>& reply) {
+    if constexpr (requires { reply->ntstatus(); }) {
+      if (reply.ok() && reply->ntstatus() == static_cast<uint32_t>(NtStatus::kPending)) {
+        call->SetNote("pending");
+      }
+    }
+    return call->Finish(reply.status(), [&] {
+      if (reply.ok()) {
+        *static_cast<Response*>(response) = *reply;
+      }
+    });
+  };
+}
+
 // What a handler's parameter of this type gets.
 template <typename Parameter>
-Parameter Given(const std::shared_ptr<Call>& call, const core::SessionGuard* session, const Method::Message* request,
-                Method::Message* response) {
+decltype(auto) Given(const std::shared_ptr<Call>& call, const core::SessionGuard* session,
+                     const Method::Message* request, Method::Message* response) {
+  using Plain = std::remove_cvref_t<Parameter>;
   if constexpr (std::is_pointer_v<Parameter>) {
     return static_cast<Parameter>(response);
-  } else if constexpr (std::is_base_of_v<Method::Message, std::remove_cvref_t<Parameter>>) {
+  } else if constexpr (ReplyOf<Plain>::kIsReply) {
+    return ReplyTo<typename ReplyOf<Plain>::Type>(call, response);
+  } else if constexpr (std::is_base_of_v<Method::Message, Plain>) {
     return static_cast<Parameter>(*request);
   } else if constexpr (std::is_same_v<Parameter, const core::SessionGuard&>) {
-    return *session;
+    return (*session);
   } else if constexpr (std::is_same_v<Parameter, Call&>) {
-    return *call;
+    return (*call);
   } else {
-    return call;
+    return (call);
   }
 }
 
-// Streams have no response. A handler that returns something has returned how its call ends.
 template <typename Result, typename... Parameters>
 Method Bound(const core::Operation& row, std::function<Result(Parameters...)> handler) {
-  Method method = {.row = &row, .shape = Call::Shape::kStream};
+  static_assert(std::is_void_v<Result> || std::is_same_v<Result, absl::Status>, "a handler returns how its call ends");
+  Method method = {.row = &row};
   (Describe<Parameters>(method), ...);
+  method.shape = method.response == nullptr ? Call::Shape::kStream : Call::Shape::kUnary;
   method.handler = [handler = std::move(handler)](const std::shared_ptr<Call>& call, const core::SessionGuard* session,
                                                   const Method::Message* request, Method::Message* response) {
     if constexpr (std::is_void_v<Result>) {
@@ -85,24 +124,14 @@ Method Bound(const core::Operation& row, std::function<Result(Parameters...)> ha
 
 }  // namespace internal
 
-// A method whose handler returns the outcome: absl::Status(const core::SessionGuard&, const Request&, Response*) for
-// the objects of the caller's session, absl::Status(Call&, const Request&, Response*), or with the messages alone.
+// A method with its handler. What the handler takes says what it is, in this order and as far as it needs them: the
+// call, as Call& or as const std::shared_ptr<Call>& to keep it; a const core::SessionGuard&, held until the handler
+// returns; the request; and for the response
+//   Response*               which it fills, and returns how the call ends; or it returns void, and ends the call later;
+//   const Reply<Response>&  which it calls once, before it returns or later;
+//   nothing                 for a server stream: it writes to call->end().
 template <typename Handler>
-Method Now(const core::Operation& row, Handler handler) {
-  return internal::Bound(row, std::function(std::move(handler)));
-}
-
-// A method whose handler may finish the call later: void(const std::shared_ptr<Call>&, const Request&, Response*), or
-// with a const core::SessionGuard& after the call. The session is held only until the handler returns; work that
-// continues needs a guard of its own.
-template <typename Handler>
-Method Later(const core::Operation& row, Handler handler) {
-  return internal::Bound(row, std::function(std::move(handler)));
-}
-
-// A server stream: void(const std::shared_ptr<Call>&, const Request&). The handler writes to call->end().
-template <typename Handler>
-Method Stream(const core::Operation& row, Handler handler) {
+Method Serve(const core::Operation& row, Handler handler) {
   return internal::Bound(row, std::function(std::move(handler)));
 }
 

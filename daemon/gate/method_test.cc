@@ -11,8 +11,8 @@ namespace {
 using ::testing::HasSubstr;
 
 template <typename Request, typename Response>
-Method Serve(const core::Operation& row) {
-  return Now(row, [](const core::SessionGuard&, const Request&, Response*) { return absl::OkStatus(); });
+Method Handled(const core::Operation& row) {
+  return Serve(row, [](const core::SessionGuard&, const Request&, Response*) { return absl::OkStatus(); });
 }
 
 // What the check says of the methods that it does serve; the other rows have no handler here.
@@ -22,15 +22,15 @@ std::string Wrong(std::vector<Method> methods) {
 }
 
 TEST(MethodIndex, AHandlerThatUsesASessionNeedsARowThatRequiresOne) {
-  EXPECT_EQ(Wrong({Serve<v1::CreatePdRequest, v1::CreatePdResponse>(core::Row("MemoryService.CreatePd"))}), "[]");
-  EXPECT_EQ(Wrong({Serve<v1::OpenSessionRequest, v1::OpenSessionResponse>(core::Row("SessionService.OpenSession"))}),
+  EXPECT_EQ(Wrong({Handled<v1::CreatePdRequest, v1::CreatePdResponse>(core::Row("MemoryService.CreatePd"))}), "[]");
+  EXPECT_EQ(Wrong({Handled<v1::OpenSessionRequest, v1::OpenSessionResponse>(core::Row("SessionService.OpenSession"))}),
             "[SessionService.OpenSession]");
 }
 
 TEST(MethodIndex, AHandlerTakesTheMessagesOfItsMethodAndIsTheOnlyOne) {
-  EXPECT_EQ(Wrong({Serve<v1::CreateMrRequest, v1::CreatePdResponse>(core::Row("MemoryService.CreatePd"))}),
+  EXPECT_EQ(Wrong({Handled<v1::CreateMrRequest, v1::CreatePdResponse>(core::Row("MemoryService.CreatePd"))}),
             "[MemoryService.CreatePd]");
-  const Method method = Serve<v1::CreatePdRequest, v1::CreatePdResponse>(core::Row("MemoryService.CreatePd"));
+  const Method method = Handled<v1::CreatePdRequest, v1::CreatePdResponse>(core::Row("MemoryService.CreatePd"));
   EXPECT_EQ(Wrong({method, method}), "[MemoryService.CreatePd]");
 }
 

@@ -95,15 +95,6 @@ TEST_F(PolicyExample, MakesTheDaemonsOwnUserADevicePlugin) {
   EXPECT_EQ(policy_.roles[0].role, core::Role::kDevicePlugin);
 }
 
-TEST(PolicyPage, ShowsTheExampleAndOnlyPoliciesThatAreTaken) {
-  const std::vector<std::string> blocks = BlocksOf(ReadAll(RNICD_POLICY_PAGE), "textproto");
-  ASSERT_THAT(blocks, testing::Not(IsEmpty()));
-  EXPECT_EQ(blocks[0], ReadAll(RNICD_POLICY_EXAMPLE)) << "the page begins with the example as it is";
-  for (const std::string& block : blocks) {
-    EXPECT_THAT(ErrorsIn(block), IsEmpty()) << block;
-  }
-}
-
 TEST(PolicyPage, SaysWhatEachObjectCostsTheDaemon) {
   const std::string page = ReadAll(RNICD_POLICY_PAGE);
   for (size_t index = 0; index < core::kLimitedResourceCount; ++index) {

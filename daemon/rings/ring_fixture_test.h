@@ -30,7 +30,7 @@ class RingWorld : public core::World {
   explicit RingWorld(const core::WorldOptions& options = {}, const SpinOptions& spin = {},
                      const std::function<void()>& yield = std::this_thread::yield,
                      std::unique_ptr<const Clock> time = std::make_unique<SteadyClock>())
-      : World(options), time_(std::move(time)), threads_(*RingThreads::Start(1, observer, *time_, spin, yield)) {
+      : World(options), time_(std::move(time)), threads_(*RingThreads::Start(1, *time_, spin, yield)) {
     node.rings = threads_.get();
   }
   ~RingWorld() { Stop(); }

@@ -25,20 +25,18 @@ constexpr std::chrono::microseconds kLookEvery{20};
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RingThread>> RingThread::Start(core::Observer& observer, const Clock& clock,
-                                                              const SpinOptions& spin, std::function<void()> yield) {
+absl::StatusOr<std::unique_ptr<RingThread>> RingThread::Start(const Clock& clock, const SpinOptions& spin,
+                                                              std::function<void()> yield) {
   RNICD_ASSIGN_OR_RETURN(std::unique_ptr<DoorbellWatch> doorbells, DoorbellWatch::Create());
-  std::unique_ptr<RingThread> thread(new RingThread(observer, clock, spin, std::move(yield), std::move(doorbells)));
+  std::unique_ptr<RingThread> thread(new RingThread(clock, spin, std::move(yield), std::move(doorbells)));
   thread->thread_ = std::thread([raw = thread.get()] { raw->Run(); });
   return thread;
 }
 
-RingThread::RingThread(core::Observer& observer, const Clock& clock, const SpinOptions& spin,
-                       std::function<void()> yield, std::unique_ptr<DoorbellWatch> doorbells)
-    : observer_(observer),
-      clock_(clock),
+RingThread::RingThread(const Clock& clock, const SpinOptions& spin, std::function<void()> yield,
+                       std::unique_ptr<DoorbellWatch> doorbells)
+    : clock_(clock),
       doorbells_(std::move(doorbells)),
-      runner_(observer),
       budget_(spin, clock.Now()),
       give_way_(clock, std::move(yield)),
       now_(clock.Now()),
@@ -182,7 +180,7 @@ bool RingThread::ServeTurns() {
 
 bool RingThread::ServeTurn(Served& served) {
   ring::Submission next;
-  switch (served.ring->end().Take(&next)) {
+  switch (served.ring->end().Peek(&next)) {
     case ring::DaemonEnd::Next::kNothing:
       return false;
     case ring::DaemonEnd::Next::kBroken:
@@ -207,7 +205,7 @@ bool RingThread::TakeEntries(Served& served, const core::SessionGuard& guard) {
   uint32_t spent = 0;
   while (spent < kRequestsPerTurn) {
     ring::Submission entry;
-    const ring::DaemonEnd::Next next = served.ring->end().Take(&entry);
+    const ring::DaemonEnd::Next next = served.ring->end().Peek(&entry);
     if (next == ring::DaemonEnd::Next::kBroken) {
       Break(served);
       break;
@@ -216,7 +214,7 @@ bool RingThread::TakeEntries(Served& served, const core::SessionGuard& guard) {
     if (next == ring::DaemonEnd::Next::kNothing || !Admit(served, cost)) {
       break;
     }
-    runner_.Run(served.ring, *served.session, guard, entry);
+    runner_.Run({.ring = served.ring, .session = served.session.get(), .submitted = entry}, guard);
     ++entries;
     requests += EntryRunner::RequestsOf(entry);
     spent += cost;
@@ -271,16 +269,8 @@ void RingThread::Break(Served& served) {
   doorbells_->Remove(served.ring->doorbell());
   totals_.broken.fetch_add(1, std::memory_order_relaxed);
   served.ring->End(ErrorReason::RING_BROKEN);
-  const absl::Status status = MakeError(ErrorReason::RING_BROKEN);
-  const core::Lease& session = *served.session;
-  session.tenant().tally()->CountRefusal(status);
-  observer_.Report(core::Decision{.what = "ring.end",
-                                  .caller = &session.owner(),
-                                  .tenant = session.tenant().name(),
-                                  .workload = session.tenant().workload(),
-                                  .session = session.id(),
-                                  .object = "ring_id=" + std::to_string(served.ring->id().value),
-                                  .status = status});
+  served.session->ReportDecision("ring.end", "ring_id=" + std::to_string(served.ring->id().value),
+                                 MakeError(ErrorReason::RING_BROKEN));
 }
 
 void RingThread::Rest() {

@@ -35,9 +35,9 @@ namespace rnicd::rings {
 // Post from any; the rest is the thread's own.
 class RingThread {
  public:
-  // Observer and clock outlive it. `yield` as in GiveWay. Errors: kUnavailable with the system call.
-  static absl::StatusOr<std::unique_ptr<RingThread>> Start(core::Observer& observer, const Clock& clock,
-                                                           const SpinOptions& spin, std::function<void()> yield);
+  // The clock outlives it. `yield` as in GiveWay. Errors: kUnavailable with the system call.
+  static absl::StatusOr<std::unique_ptr<RingThread>> Start(const Clock& clock, const SpinOptions& spin,
+                                                           std::function<void()> yield);
   RingThread(const RingThread&) = delete;
   RingThread& operator=(const RingThread&) = delete;
   // All rings must have been detached.
@@ -80,7 +80,7 @@ class RingThread {
     std::atomic<uint64_t> broken{0};
     std::atomic<int64_t> spinning{0};
   };
-  RingThread(core::Observer& observer, const Clock& clock, const SpinOptions& spin, std::function<void()> yield,
+  RingThread(const Clock& clock, const SpinOptions& spin, std::function<void()> yield,
              std::unique_ptr<DoorbellWatch> doorbells);
 
   void Run();
@@ -113,7 +113,6 @@ class RingThread {
   void Break(Served& served);
   void Leave(Served& served, Served::State next);
 
-  core::Observer& observer_;
   const Clock& clock_;
   const std::unique_ptr<DoorbellWatch> doorbells_;
   EntryRunner runner_;

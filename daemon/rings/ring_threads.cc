@@ -6,12 +6,12 @@
 
 namespace rnicd::rings {
 
-absl::StatusOr<std::unique_ptr<RingThreads>> RingThreads::Start(uint32_t count, core::Observer& observer,
-                                                                const Clock& clock, const SpinOptions& spin,
+absl::StatusOr<std::unique_ptr<RingThreads>> RingThreads::Start(uint32_t count, const Clock& clock,
+                                                                const SpinOptions& spin,
                                                                 const std::function<void()>& yield) {
   auto threads = std::make_unique<RingThreads>();
   for (uint32_t index = 0; index < count; ++index) {
-    RNICD_ASSIGN_OR_RETURN(std::unique_ptr<RingThread> thread, RingThread::Start(observer, clock, spin, yield));
+    RNICD_ASSIGN_OR_RETURN(std::unique_ptr<RingThread> thread, RingThread::Start(clock, spin, yield));
     threads->threads_.push_back(std::move(thread));
   }
   return threads;

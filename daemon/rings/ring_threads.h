@@ -20,7 +20,7 @@ class RingThreads final : public core::RingHost {
  public:
   // `count`: 1 or more. `yield` lets other threads of the processor run. Errors: as RingThread::Start.
   static absl::StatusOr<std::unique_ptr<RingThreads>> Start(
-      uint32_t count, core::Observer& observer, const Clock& clock, const SpinOptions& spin,
+      uint32_t count, const Clock& clock, const SpinOptions& spin,
       const std::function<void()>& yield = std::this_thread::yield);
 
   void Attach(std::shared_ptr<core::Ring> ring) override;

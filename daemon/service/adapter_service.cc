@@ -1,12 +1,12 @@
-#include "daemon/service/adapter_service.h"
+#include "daemon/service/service_methods.h"
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/service/convert.h"
-#include "daemon/service/pending.h"
+#include "daemon/service/messages/convert.h"
+#include "daemon/service/messages/pending.h"
 #include "rnicd/v1/adapter_service.pb.h"
 #include "wire/adapter_info.h"
 
@@ -49,27 +49,28 @@ absl::Status QueryAdapterInfo(const core::SessionGuard& session, const v1::Query
   return absl::OkStatus();
 }
 
-void CloseAdapter(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
-                  const v1::CloseAdapterRequest& request, v1::CloseAdapterResponse* /*response*/) {
-  const auto finish = [call](const absl::Status& status) { call->Finish(status); };
-  FinishUnlessPending(session.adapters().Close(AdapterId{request.adapter_id()}, finish), finish);
+void CloseAdapter(const core::SessionGuard& session, const v1::CloseAdapterRequest& request,
+                  const gate::Reply<v1::CloseAdapterResponse>& reply) {
+  const core::Done<> done = DoneOf(reply);
+  core::FinishUnlessPending(session.adapters().Close(AdapterId{request.adapter_id()}, done), done);
 }
 
 }  // namespace
 
 std::vector<gate::Method> AdapterMethods(provider::Provider& provider) {
   using core::Row;
-  using gate::Now;
+  using gate::Serve;
   return {
-      Now(Row("AdapterService.ListAdapters"),
-          [&provider](gate::Call&, const v1::ListAdaptersRequest&, v1::ListAdaptersResponse* response) {
-            return ListAdapters(provider, response);
-          }),
-      Now(Row("AdapterService.OpenAdapter"),
+      Serve(Row("AdapterService.ListAdapters"),
+            [&provider](gate::Call&, const v1::ListAdaptersRequest&, v1::ListAdaptersResponse* response) {
+              return ListAdapters(provider, response);
+            }),
+      Serve(
+          Row("AdapterService.OpenAdapter"),
           [&provider](const core::SessionGuard& session, const v1::OpenAdapterRequest& request,
                       v1::OpenAdapterResponse* response) { return OpenAdapter(provider, session, request, response); }),
-      Now(Row("AdapterService.QueryAdapterInfo"), QueryAdapterInfo),
-      gate::Later(Row("AdapterService.CloseAdapter"), CloseAdapter),
+      Serve(Row("AdapterService.QueryAdapterInfo"), QueryAdapterInfo),
+      Serve(Row("AdapterService.CloseAdapter"), CloseAdapter),
   };
 }
 

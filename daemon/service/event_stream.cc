@@ -6,7 +6,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "daemon/core/session/session.h"
-#include "daemon/service/convert.h"
+#include "daemon/service/messages/convert.h"
 
 namespace rnicd::service {
 namespace {

@@ -1,4 +1,4 @@
-#include "daemon/service/health_service.h"
+#include "daemon/service/service_methods.h"
 
 #include <memory>
 #include <string>
@@ -34,14 +34,14 @@ absl::Status Check(const health::HealthBoard& board, const HealthCheckRequest& r
 
 std::vector<gate::Method> HealthMethods(health::HealthBoard& board) {
   return {
-      gate::Now(core::Row("Health.Check"),
-                [&board](gate::Call&, const HealthCheckRequest& request, HealthCheckResponse* response) {
-                  return Check(board, request, response);
-                }),
-      gate::Stream(core::Row("Health.Watch"),
-                   [&board](const std::shared_ptr<gate::Call>& call, const HealthCheckRequest& request) {
-                     WatchHealth(call, board, QuestionFor(request.service()));
-                   }),
+      gate::Serve(core::Row("Health.Check"),
+                  [&board](gate::Call&, const HealthCheckRequest& request, HealthCheckResponse* response) {
+                    return Check(board, request, response);
+                  }),
+      gate::Serve(core::Row("Health.Watch"),
+                  [&board](const std::shared_ptr<gate::Call>& call, const HealthCheckRequest& request) {
+                    WatchHealth(call, board, QuestionFor(request.service()));
+                  }),
   };
 }
 

@@ -4,13 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/service/adapter_service.h"
-#include "daemon/service/admin_service.h"
-#include "daemon/service/health_service.h"
-#include "daemon/service/memory_service.h"
-#include "daemon/service/queue_service.h"
-#include "daemon/service/ring_service.h"
-#include "daemon/service/session_service.h"
+#include "daemon/service/admin/admin_service.h"
+#include "daemon/service/memory/memory_service.h"
+#include "daemon/service/service_methods.h"
 
 namespace rnicd::service {
 

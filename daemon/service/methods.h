@@ -4,7 +4,7 @@
 #include "daemon/core/session/session_registry.h"
 #include "daemon/gate/method.h"
 #include "daemon/health/health_board.h"
-#include "daemon/service/admin_process.h"
+#include "daemon/service/admin/admin_process.h"
 
 namespace rnicd::service {
 

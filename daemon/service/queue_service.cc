@@ -1,13 +1,13 @@
-#include "daemon/service/queue_service.h"
+#include "daemon/service/service_methods.h"
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/service/convert.h"
 #include "daemon/service/cq_poll.h"
-#include "daemon/service/pending.h"
+#include "daemon/service/messages/convert.h"
+#include "daemon/service/messages/pending.h"
 #include "rnicd/v1/queue_service.pb.h"
 #include "wire/queue.h"
 #include "wire/work_request.h"
@@ -18,21 +18,21 @@ namespace {
 constexpr int kMaxChain = 1024;
 
 void CloseCq(const core::SessionGuard& session, const v1::CloseCqRequest& request,
-             const Reply<v1::CloseCqResponse>& reply) {
+             const gate::Reply<v1::CloseCqResponse>& reply) {
   const core::Done<> done = DoneOf(reply);
   ReplyToBegun(session.queues().Close(CompletionQueueId{request.cq_id()}, ChoiceOf(request), done),
                request.allow_pending(), done, reply);
 }
 
 void CloseQp(const core::SessionGuard& session, const v1::CloseQpRequest& request,
-             const Reply<v1::CloseQpResponse>& reply) {
+             const gate::Reply<v1::CloseQpResponse>& reply) {
   const core::Done<> done = DoneOf(reply);
   ReplyToBegun(session.pairs().Close(QueuePairId{request.qp_id()}, ChoiceOf(request), done), request.allow_pending(),
                done, reply);
 }
 
 void CloseMw(const core::SessionGuard& session, const v1::CloseMwRequest& request,
-             const Reply<v1::CloseMwResponse>& reply) {
+             const gate::Reply<v1::CloseMwResponse>& reply) {
   const core::Done<> done = DoneOf(reply);
   ReplyToBegun(session.windows().Close(MemoryWindowId{request.mw_id()}, ChoiceOf(request), done),
                request.allow_pending(), done, reply);
@@ -173,25 +173,25 @@ absl::Status GetPrivilegedMemoryRegionToken(const core::SessionGuard& session,
 
 std::vector<gate::Method> QueueMethods() {
   using core::Row;
-  using gate::Now;
+  using gate::Serve;
   return {
-      Now(Row("QueueService.CreateCq"), CreateCq),
-      Now(Row("QueueService.ResizeCq"), ResizeCq),
-      Now(Row("QueueService.ArmCq"), ArmCq),
-      gate::Later(Row("QueueService.GetCqResults"), GetCqResults),
-      gate::Later(Row("QueueService.GetCqResultsEx"), GetCqResultsEx),
-      Single(Row("QueueService.CloseCq"), CloseCq),
-      Now(Row("QueueService.CreateQp"), CreateQp),
-      Now(Row("QueueService.QueryQp"), QueryQp),
-      Now(Row("QueueService.ConnectQp"), ConnectQp),
-      Now(Row("QueueService.DisconnectQp"), DisconnectQp),
-      Now(Row("QueueService.Flush"), Flush),
-      Single(Row("QueueService.CloseQp"), CloseQp),
-      Now(Row("QueueService.Post"), Post),
-      Now(Row("QueueService.CreateMw"), CreateMw),
-      Now(Row("QueueService.GetRemoteTokenFromMw"), GetRemoteTokenFromMw),
-      Single(Row("QueueService.CloseMw"), CloseMw),
-      Now(Row("QueueService.GetPrivilegedMemoryRegionToken"), GetPrivilegedMemoryRegionToken),
+      Serve(Row("QueueService.CreateCq"), CreateCq),
+      Serve(Row("QueueService.ResizeCq"), ResizeCq),
+      Serve(Row("QueueService.ArmCq"), ArmCq),
+      Serve(Row("QueueService.GetCqResults"), GetCqResults),
+      Serve(Row("QueueService.GetCqResultsEx"), GetCqResultsEx),
+      Serve(Row("QueueService.CloseCq"), CloseCq),
+      Serve(Row("QueueService.CreateQp"), CreateQp),
+      Serve(Row("QueueService.QueryQp"), QueryQp),
+      Serve(Row("QueueService.ConnectQp"), ConnectQp),
+      Serve(Row("QueueService.DisconnectQp"), DisconnectQp),
+      Serve(Row("QueueService.Flush"), Flush),
+      Serve(Row("QueueService.CloseQp"), CloseQp),
+      Serve(Row("QueueService.Post"), Post),
+      Serve(Row("QueueService.CreateMw"), CreateMw),
+      Serve(Row("QueueService.GetRemoteTokenFromMw"), GetRemoteTokenFromMw),
+      Serve(Row("QueueService.CloseMw"), CloseMw),
+      Serve(Row("QueueService.GetPrivilegedMemoryRegionToken"), GetPrivilegedMemoryRegionToken),
   };
 }
 

@@ -1,10 +1,10 @@
-#include "daemon/service/ring_service.h"
+#include "daemon/service/service_methods.h"
 
 #include <string>
 
 #include "base/status.h"
-#include "daemon/service/convert.h"
-#include "daemon/service/pending.h"
+#include "daemon/service/messages/convert.h"
+#include "daemon/service/messages/pending.h"
 #include "rnicd/v1/ring_service.pb.h"
 
 namespace rnicd::service {
@@ -22,10 +22,10 @@ absl::Status OpenRing(const core::SessionGuard& session, const v1::OpenRingReque
   return absl::OkStatus();
 }
 
-void CloseRing(const std::shared_ptr<gate::Call>& call, const core::SessionGuard& session,
-               const v1::CloseRingRequest& request, v1::CloseRingResponse* /*response*/) {
-  const core::Done<> done = [call](const absl::Status& status) { call->Finish(status); };
-  FinishUnlessPending(session.rings().Close(RingId{request.ring_id()}, done), done);
+void CloseRing(const core::SessionGuard& session, const v1::CloseRingRequest& request,
+               const gate::Reply<v1::CloseRingResponse>& reply) {
+  const core::Done<> done = DoneOf(reply);
+  core::FinishUnlessPending(session.rings().Close(RingId{request.ring_id()}, done), done);
 }
 
 }  // namespace
@@ -33,8 +33,8 @@ void CloseRing(const std::shared_ptr<gate::Call>& call, const core::SessionGuard
 std::vector<gate::Method> RingMethods() {
   using core::Row;
   return {
-      gate::Now(Row("RingService.OpenRing"), OpenRing),
-      gate::Later(Row("RingService.CloseRing"), CloseRing),
+      gate::Serve(Row("RingService.OpenRing"), OpenRing),
+      gate::Serve(Row("RingService.CloseRing"), CloseRing),
   };
 }
 

@@ -1,11 +1,11 @@
-#include "daemon/service/session_service.h"
+#include "daemon/service/service_methods.h"
 
 #include <utility>
 
 #include "base/status.h"
 #include "daemon/core/session/names.h"
-#include "daemon/service/convert.h"
 #include "daemon/service/event_stream.h"
+#include "daemon/service/messages/convert.h"
 #include "rnicd/v1/session_service.pb.h"
 #include "wire/adapter_info.h"
 
@@ -52,15 +52,15 @@ void CloseSession(core::SessionRegistry& registry, const std::shared_ptr<gate::C
 
 std::vector<gate::Method> SessionMethods(core::SessionRegistry& registry) {
   using core::Row;
-  using gate::Now;
+  using gate::Serve;
   return {
-      Now(Row("SessionService.OpenSession"), OpenSession),
-      Now(Row("SessionService.JoinSession"), JoinSession),
-      Now(Row("SessionService.GetSession"), GetSession),
-      gate::Stream(Row("SessionService.WatchEvents"), WatchEvents),
-      gate::Later(Row("SessionService.CloseSession"),
-                  [&registry](const std::shared_ptr<gate::Call>& call, const v1::CloseSessionRequest&,
-                              v1::CloseSessionResponse* response) { CloseSession(registry, call, response); }),
+      Serve(Row("SessionService.OpenSession"), OpenSession),
+      Serve(Row("SessionService.JoinSession"), JoinSession),
+      Serve(Row("SessionService.GetSession"), GetSession),
+      Serve(Row("SessionService.WatchEvents"), WatchEvents),
+      Serve(Row("SessionService.CloseSession"),
+            [&registry](const std::shared_ptr<gate::Call>& call, const v1::CloseSessionRequest&,
+                        v1::CloseSessionResponse* response) { CloseSession(registry, call, response); }),
   };
 }
 

@@ -56,10 +56,11 @@ _HEAD = f"""\
 What the rules of Microsoft's NDKPI say about memory regions, as numbered cases, and what each provider does. A case
 passes when all its tests pass. The same tests run against every provider, through the daemon, over gRPC.
 A gap is a case that a provider is known to fail; the run fails when it passes after all.
-Run them: `scripts/test --only rnicd_conformance`.
+Run them: `scripts/test --only rnicd_conformance`. The names of tests begin with `CaseNNN_`.
 
 A column with rings is the run in which requests and completions travel through shared memory
-([RINGS.md](RINGS.md)): the cases in which any do. What a ring cannot carry is a call there too.
+([RINGS.md](RINGS.md)): the cases in which any do; the others have no rings below. What a ring cannot carry is a call
+there too.
 """
 _VM_HEAD = f"""
 The column verbs (rxe) is a run of `scripts/vm-test`: the same programs in a virtual machine, against the kernel's RDMA
@@ -231,33 +232,65 @@ def verdicts_of(outcome, gaps, left_out):
     return verdicts
 
 
-def committed_column(path, title):
-    """{case: verdict} of one column of the present page; empty when it has none."""
-    verdicts = {}
-    column = None
-    for line in path.read_text().splitlines() if path.exists() else []:
-        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
-        if cells[0] == "Case":
-            column = cells.index(title) if title in cells else None
-        elif column is not None and cells[0].isdigit():
-            verdicts[int(cells[0])] = cells[column]
+# The result of a case that passes everywhere, where there is nothing to ask, and where no ring was used.
+_PASS, _NO_RINGS = "pass", "no rings"
+
+
+def result_cell(by_title):
+    """{title: verdict} of a case as text: the verdicts that are not "pass", each in a line of its own."""
+    if set(by_title.values()) == {_NOTHING}:
+        return _NOTHING
+    no_rings = []
+    rings = [title for title in by_title if title.endswith(_RINGS)]
+    if rings and all(by_title[title] == _NOTHING for title in rings):
+        no_rings = [_NO_RINGS]
+        by_title = {title: verdict for title, verdict in by_title.items() if title not in rings}
+    others = [f"{title}: {verdict}" for title, verdict in by_title.items() if verdict != _PASS]
+    return "<br>".join([f"{_PASS}, except:" if others else _PASS, *no_rings, *others])
+
+
+def verdicts_in(cell, titles):
+    """{title: verdict} of a cell that result_cell made."""
+    if cell == _NOTHING:
+        return dict.fromkeys(titles, _NOTHING)
+    verdicts = dict.fromkeys(titles, _PASS)
+    for line in cell.split("<br>")[1:]:
+        title, _, verdict = line.partition(": ")
+        if line == _NO_RINGS:
+            verdicts.update((title, _NOTHING) for title in titles if title.endswith(_RINGS))
+        else:
+            verdicts[title] = verdict
     return verdicts
 
 
+def committed_column(path, title):
+    """{case: verdict} of one provider on the present page; empty when it has none."""
+    column, titles = {}, []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
+        if cells[0] == _AREA_TITLE:
+            titles = cells[1:-1]
+        elif cells[0].isdigit() and title in titles:
+            column[int(cells[0])] = verdicts_in(cells[-1], titles)[title]
+    return column
+
+
 def case_table(cases, not_covered, outcome, verdicts, providers):
-    titles = [_TITLES.get(provider, provider) for provider in providers]
-    lines = [f"| Case | What it is about | Tests | {' | '.join(titles)} |", "|---" * (3 + len(providers)) + "|"]
+    lines = ["| Case | What it is about | Tests | Result |", "|---|---|---|---|"]
     for case, title in sorted(cases.items()):
-        names = "<br>".join(f"`{name}`" for name in sorted(outcome.get(case, {})))
+        names = "<br>".join(f"`{name.partition('_')[2]}`" for name in sorted(outcome.get(case, {})))
         names = names or f"not covered: {not_covered[case]}"
-        row = [verdicts.get((case, provider), _NOTHING) for provider in providers]
-        lines.append(f"| {case} | {title} | {names} | {' | '.join(row)} |")
+        by_title = {_TITLES.get(provider, provider): verdicts.get((case, provider), _NOTHING) for provider in providers}
+        lines.append(f"| {case} | {title} | {names} | {result_cell(by_title)} |")
     return lines
+
+
+_AREA_TITLE = "NDK cases"
 
 
 def area_table(cases, outcome, verdicts, providers):
     titles = [_TITLES.get(provider, provider) for provider in providers]
-    lines = [f"| NDK cases | {' | '.join(titles)} | not covered |", "|---" * (2 + len(providers)) + "|"]
+    lines = [f"| {_AREA_TITLE} | {' | '.join(titles)} | not covered |", "|---" * (2 + len(providers)) + "|"]
     first = 1
     for last, title in _AREAS:
         area = [case for case in cases if first <= case <= last]

@@ -9,9 +9,6 @@ import sys
 
 from marked_text import publish
 
-# Differences smaller than this share of the subtrahend are noise.
-NOISE = 0.1
-
 
 def size(count):
     for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
@@ -29,21 +26,15 @@ def pages(count, kind=""):
 
 
 def registration(rows):
-    yield (
-        "| pages | registered | by itself, warm | by itself, a shared file, warm | by itself, mapping and faulting in "
-        "| through rnicd | of that, calls | the rest | one region after the other |"
-    )
-    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|"
+    yield "| pages | registered | by itself, mapping and faulting in | through rnicd | of that, calls |"
+    yield "|---|---|---:|---:|---:|"
     for labels, us in rows:
         count = labels["regions"]
         what = size(labels["bytes"]) if count == 1 else f"{count:,} x {size(labels['bytes'])}"
-        direct, rest = us["direct"], us["rnicd"] - us["empty_calls"]
+        direct = us["direct"]
         fresh = ratio(us["direct_fresh"] / direct) if "direct_fresh" in us else ""
-        file = ratio(us["direct_file"] / direct) if "direct_file" in us else ""
-        rest = ratio(rest / direct) if rest > NOISE * us["empty_calls"] else "noise"
         through, calls = ratio(us["rnicd"] / direct), ratio(us["empty_calls"] / direct)
-        in_turn = ratio(us["rnicd_in_turn"] / direct) if "rnicd_in_turn" in us else ""
-        yield f"| {size(labels['page_bytes'])} | {what} | 1 | {file} | {fresh} | {through} | {calls} | {rest} | {in_turn} |"
+        yield f"| {size(labels['page_bytes'])} | {what} | {fresh} | {through} | {calls} |"
 
 
 def large_region(rows):
@@ -59,20 +50,11 @@ def large_region(rows):
 
 READY = (
     ("direct", "by itself: map, fault in by one system call, register"),
-    ("direct_touched", "by itself, faulted in by touching each page"),
-    ("direct_thp", "by itself, transparent huge pages allowed"),
     ("direct_file", "by itself, a shared memory file, which is what rnicd gives out"),
     ("rnicd", "AllocateMemory, map, SealMemory, CreateMr, RegisterMr"),
-    ("rnicd_populated", "the same, and the client's page tables filled, so that it will not fault"),
+    ("rnicd_populated", "the same, and the client's page tables filled"),
     ("pool", "the same, of memory that the daemon has ready (`--memory_pool`)"),
     ("pool_populated", "that, and the client's page tables filled"),
-)
-STEPS = (
-    ("allocate", "AllocateMemory: the daemon makes the file, maps it, and faults it in"),
-    ("fetch_and_map", "the descriptor; the client maps it"),
-    ("seal", "SealMemory: seals, and faults in once more what may have been taken away"),
-    ("create_and_register", "CreateMr, RegisterMr"),
-    ("populate_client", "the client's page tables"),
 )
 
 
@@ -88,24 +70,16 @@ def ready(rows):
         yield f"| {what} | {' | '.join(cells)} |"
 
 
-def steps(rows):
-    yield f"| rnicd's steps, share of the time | {' | '.join(title(labels) for labels, _ in rows)} |"
-    yield "|---|" + "---:|" * len(rows)
-    for key, what in STEPS:
-        cells = [f"{100 * us[key] / sum(us.values()):.0f} %" for _, us in rows]
-        yield f"| {what} | {' | '.join(cells)} |"
-
-
 def fast(rows):
-    yield "| one request of a chain of 64 | by itself | registrations | windows | kernel module |"
-    yield "|---|---:|---:|---:|---:|"
+    yield "| one request of a chain of 64 | registrations | windows | kernel module |"
+    yield "|---|---:|---:|---:|"
     for scattered, base, engines in (
         ("contiguous ", "direct_one_region", ("engine_direct", "engine_window", "engine_kernel")),
         ("scattered ", "direct_region_each", ("engine_compose", "engine_window_compose", "engine_kernel_scattered")),
     ):
         for labels, us in rows:
             cells = [ratio(us[engine] / us[base]) for engine in engines]
-            yield f"| {pages(labels['pages'], scattered)} | 1 | {' | '.join(cells)} |"
+            yield f"| {pages(labels['pages'], scattered)} | {' | '.join(cells)} |"
 
 
 def module(rows):
@@ -150,7 +124,6 @@ def tables(path):
         ("registration", registration),
         ("registration", large_region),
         ("ready", ready),
-        ("steps", steps),
         ("write", write),
         ("fast", fast),
         ("module", module),

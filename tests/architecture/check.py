@@ -9,13 +9,14 @@ import check_comments
 import check_contract
 import check_files
 import check_includes
+import check_markdown
 import check_methods
 import check_sizes
 import check_sleeps
 from tree import Tree
 
 CHECKS = [*check_includes.CHECKS, *check_files.CHECKS, *check_sizes.CHECKS, *check_methods.CHECKS,
-          *check_comments.CHECKS, *check_contract.CHECKS, *check_sleeps.CHECKS]
+          *check_comments.CHECKS, *check_contract.CHECKS, *check_sleeps.CHECKS, *check_markdown.CHECKS]
 
 
 def violations(root):

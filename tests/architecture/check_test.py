@@ -36,6 +36,7 @@ GOOD = {
         '#include "provider/soft/soft_nic.h"\nTEST(A, B) { EXPECT(ErrorReason::LENGTH_ZERO); }\n',
     "tests/CMakeLists.txt": "",
     "tests/README.md": "# tests\n",
+    "tests/architecture/words.txt": "# Words.\n100\n",
     "scripts/README.md": "# scripts\n",
     "scripts/test": "#!/usr/bin/env bash\n",
 }
@@ -432,6 +433,47 @@ class SleepsTest(unittest.TestCase):
         self.assertEqual(self.findings(self.SLEEPS, "2 daemon/core/region_test.cc\n"), [])
         self.assert_finding(self.findings(self.SLEEPS, "1 daemon/core/region_test.cc\n"), "grew from 1 to 2")
         self.assert_finding(self.findings(self.SLEEPS, "3 daemon/core/region_test.cc\n"), "shrunk to 2")
+
+
+class MarkdownTest(unittest.TestCase):
+    PAGE = "# Use it: `a_b` from [C++](b.md)\n\n[1](b.md) [2](b.md#two-words) [3](#use-it-a_b-from-c) [4](../base) [5](https://x/y)\n"
+    PAGES = {"docs/a.md": PAGE, "docs/b.md": "# Two words\n\n```\n# Not one\n[6](no.md)\n```\n\n`[7](no.md)`\n"}
+
+    def assert_dead(self, page, what, path="docs/a.md"):
+        found = findings_in({**self.PAGES, path: page})
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(f"{path}:"), found[0])
+        self.assertIn(what, found[0])
+
+    def test_links_that_resolve(self):
+        self.assertEqual(findings_in(self.PAGES), [])
+
+    def test_dead_links(self):
+        self.assert_dead(self.PAGE.replace("(b.md#", "(c.md#"), "a dead link: docs/c.md does not exist")
+        self.assert_dead(self.PAGE.replace("#two-words", "#three-words"), "docs/b.md has no heading #three-words")
+        self.assert_dead(self.PAGE.replace("#two-words", "#not-one"), "docs/b.md has no heading #not-one")
+        self.assert_dead(self.PAGE.replace("(#use", "(#misuse"), "docs/a.md has no heading #misuse-it-a_b-from-c")
+        self.assert_dead(self.PAGE.replace("../base", "../bass"), "bass does not exist")
+
+    def test_headings_of_the_same_name_are_numbered(self):
+        self.assertEqual(findings_in({"docs/a.md": "# A\n\n# A\n\n[1](#a) [2](#a-1)\n"}), [])
+        self.assert_dead("# A\n\n# A\n\n[1](#a) [2](#a-2)\n", "has no heading #a-2")
+
+    def test_pages_that_sources_name(self):
+        for path in ("base/a.inc", "scripts/a.yaml", "proto/rnicd/v1/a.proto", "base/a.8"):
+            self.assertEqual(findings_in({**self.PAGES, path: "// See docs/b.md#two-words, /usr/share/doc/rnicd/docs/a.md.\n"}), [])
+            self.assert_dead("// See docs/c.md.\n", "docs/c.md does not exist", path)
+            self.assert_dead("// /usr/share/doc/rnicd/docs/c.md\n", "docs/c.md does not exist", path)
+            self.assert_dead("// docs/b.md#x\n", "docs/b.md has no heading #x", path)
+
+    def test_words_of_all_pages(self):
+        words = sum(len(text.split()) for path, text in GOOD.items() if path.endswith(".md"))
+        pages = {"docs/a.md": "word " * (100 - words)}
+        self.assertEqual(findings_in(pages), [])
+        pages["docs/b.md"] = "word"
+        self.assertIn("all pages have 101 words, the limit is 100", findings_in(pages)[0])
+        for text in (None, "", "many\n", "1\n2\n"):
+            self.assertIn("has one number", findings_in({"tests/architecture/words.txt": text})[0])
 
 
 if __name__ == "__main__":

@@ -93,9 +93,16 @@ ARROWS = {
     "daemon/rpc/bounds": ["base"],
     "daemon/rpc": ["daemon/rpc/bounds", "daemon/rpc/socket", "base/secrets", "base/files", "base/system", "base"],
     "daemon/gate": ["daemon/core/", "log", "base", "proto"],
+    # The handlers: conversions and checks that several share, the methods of memory and of operators, and the others.
+    "daemon/service/messages": ["daemon/gate", "daemon/core/", "wire", "base", "proto"],
+    "daemon/service/memory": ["daemon/service/messages", "daemon/gate", "daemon/core/", "wire", "base", "proto"],
+    "daemon/service/admin": [
+        "daemon/service/messages", "daemon/gate", "daemon/core/", "daemon/health", "daemon/policy", "wire",
+        "base/secrets", "base/system", "base", "proto",
+    ],
     "daemon/service": [
-        "daemon/gate", "daemon/core/", "daemon/health", "daemon/policy", "wire", "provider/api", "base/secrets",
-        "base/system", "base", "proto",
+        "daemon/service/admin", "daemon/service/memory", "daemon/service/messages", "daemon/gate", "daemon/core/",
+        "daemon/health", "wire", "provider/api", "base", "proto",
     ],
     "daemon/door": ["daemon/core/", "log", "base/secrets", "base/files", "base/system", "base"],
     "daemon/pipes": [
@@ -107,9 +114,8 @@ ARROWS = {
     # that joins all.
     "daemon/app/config": [
         "daemon/door", "daemon/core/", "daemon/rings", "daemon/metrics", "daemon/sandbox", "daemon/pipes", "log",
-        "provider/verbs/",
-        "provider/networkdirect/", "provider/soft", "provider/decorator", "provider/api", "base/ndk", "base/secrets",
-        "base/files", "base/system", "base/flags", "base",
+        "provider/verbs/", "provider/networkdirect/", "provider/soft", "provider/decorator", "provider/api", "base/ndk",
+        "base/secrets", "base/files", "base/system", "base/flags", "base",
     ],
     "daemon/app/host": [
         "daemon/app/config", "daemon/transport", "daemon/pipes", "daemon/door", "daemon/sandbox", "daemon/health",
@@ -120,7 +126,7 @@ ARROWS = {
         "daemon/health", "daemon/core/", "log", "base/system", "base",
     ],
     "daemon/app": [
-        "daemon/app/observing", "daemon/app/host", "daemon/app/config", "daemon/server", "daemon/service", "daemon/gate",
+        "daemon/app/observing", "daemon/app/host", "daemon/app/config", "daemon/server", "daemon/service/", "daemon/gate",
         "daemon/door", "daemon/metrics", "daemon/audit", "daemon/policy", "daemon/core/", "daemon/health", "daemon/rings",
         "log", "log/library_log", "provider/api", "base/secrets", "base/files", "base/system", "base/flags", "base",
     ],
@@ -161,7 +167,7 @@ ARROWS = {
     ],
 }
 # Folders in rooms whose tests share fixtures, and may include all rooms.
-SHARED_FIXTURES = ["base", "daemon/core", "daemon/rpc", "provider/verbs"]
+SHARED_FIXTURES = ["base", "daemon/core", "daemon/rpc", "daemon/service", "provider/verbs"]
 # Trees that no arrow may join, in either direction: they are programs of their own and meet on the wire.
 SEPARATE = [("client", "daemon")]
 # Folders that may include everything. Nothing but these may include tests/.
@@ -244,6 +250,12 @@ DOCUMENTED_BY_PARENT = [
 ]
 # Where a file may, and must, be executable: programs with a "#!" line.
 EXECUTABLE = [r"^scripts/[a-z0-9-]+$", r"^\.ci/run$", r"^tests/vm/guest$"]
+
+# --- Pages ----------------------------------------------------------------------------------------------------------
+# They name pages that do not exist.
+LINKS_NOT_CHECKED = ["tests/architecture/check_test.py", "tests/deploy/observability_check_test.py"]
+# How many words all pages may have.
+WORDS_RATCHET = "tests/architecture/words.txt"
 
 # --- Sizes ----------------------------------------------------------------------------------------------------------
 FILE_LINES_MAX = 500

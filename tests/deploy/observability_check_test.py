@@ -169,7 +169,7 @@ class Rules(Planted):
         self.assert_found("Other.md: no alert has this name", "check_alerts")
 
     def test_runbook_without_a_heading_is_found(self):
-        self.edit("docs/runbooks/DaemonDown.md", "## False alarms", "## Noise")
+        self.edit("docs/runbooks/DaemonDown.md", "## Over when", "## Noise")
         self.assert_found("DaemonDown.md: its headings must be", "check_alerts")
 
     def test_manifest_of_another_kind_is_found(self):

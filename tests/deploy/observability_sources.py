@@ -7,8 +7,7 @@ import sys
 import yaml
 
 # A panel, alert or recording rule, and one of its expressions.
-HEADINGS = ("What it means", "What users feel", "How to look", "What to do", "How to be sure it is over",
-"False alarms")
+HEADINGS = ("Meaning", "Diagnosis", "Remedy", "Over when")
 
 
 def catalogue(repo):

@@ -1,4 +1,4 @@
-"""Checks that the commands, flags and links in the guides exist.
+"""Checks that the commands and flags in the guides exist; tests/architecture checks links.
 
 usage: guides_test.py --source REPOSITORY --rnicctl PROGRAM
 """
@@ -7,34 +7,16 @@ import argparse
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-_GUIDES = ("docs/OPERATING.md", "docs/TROUBLESHOOTING.md", "docs/WORKLOADS.md", "client/python/README.md",
+_GUIDES = ("docs/OPERATING.md", "docs/ERRORS.md", "docs/WORKLOADS.md", "client/python/README.md",
            "examples/python/README.md", "deploy/kubernetes/README.md")
 _FLAG_FILES = ("daemon/app/config/config.cc", "daemon/app/config/verbs_flags_linux.cc",
                "daemon/app/config/system_flags_linux.cc", "daemon/app/config/system_flags_windows.cc",
                "daemon/app/config/networkdirect_flags_windows.cc", "client/kubernetes/config.cc")
 _PATHS_OF_RNICD = re.compile(r"(?<![\w/.])(?:/usr/lib|/usr/share|/etc|/run|/var/log)/[\w./-]*rnicd[\w./-]*")
 given = argparse.Namespace()
-
-
-def anchors(markdown):
-    """The anchors of a page's headings."""
-    headings = re.findall(r"^#+ (.+)$", markdown, flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-def dead_links(repo, page):
-    text = (repo / page).read_text()
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        path, _, anchor = target.partition("#")
-        file = (repo / page).parent / path if path else repo / page
-        if not file.exists():
-            yield f"{page}: {target} does not exist"
-        elif anchor and anchor not in anchors(file.read_text()):
-            yield f"{page}: {target} has no such heading"
 
 
 def unknown_flags(page, text, known):
@@ -54,9 +36,6 @@ def invocations(text):
 class Guides(unittest.TestCase):
     def text(self, page):
         return (given.source / page).read_text()
-
-    def test_send_people_to_pages_that_exist(self):
-        self.assertEqual([dead for page in _GUIDES for dead in dead_links(given.source, page)], [])
 
     def test_name_flags_that_daemon_and_plugin_have(self):
         known = {flag for file in _FLAG_FILES
@@ -105,14 +84,6 @@ class PlantedMistakes(unittest.TestCase):
         text = ("rnicctl is it. `rnicctl top`\n\n    A=$(rnicctl grant create --name x)  # rnicctl does\n"
                 "    rnicctl a && rnicctl b\n")
         self.assertEqual(list(invocations(text)), [("top", []), ("grant", ["--name"]), ("a", []), ("b", [])])
-
-    def test_dead_links_are_found(self):
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "b.md").write_text("# Use it from C++\n")
-            Path(folder, "a.md").write_text(
-                "## Here\n[1](b.md#use-it-from-c) [2](#here) [3](b.md#x) [4](c.md) [5](#y)\n")
-            self.assertEqual(list(dead_links(Path(folder), "a.md")), [
-                "a.md: b.md#x has no such heading", "a.md: c.md does not exist", "a.md: #y has no such heading"])
 
 
 def main():

@@ -110,7 +110,7 @@ FuzzDaemon::FuzzDaemon()
               .reapers = reapers_,
               .limits = Limits(),
               .policy = PolicyOfTest()}),
-      rings_(*rings::RingThreads::Start(1, observer_, steady_clock_, {.percent = 0})),
+      rings_(*rings::RingThreads::Start(1, steady_clock_, {.percent = 0})),
       process_(wired_.tenants, soft_, wired_.draining) {
   wired_.node.rings = rings_.get();
   const gate::GateServices services = {.observer = observer_, .logger = logger_, .clock = steady_clock_};

@@ -15,7 +15,7 @@
 #include "daemon/health/health_board.h"
 #include "daemon/rings/ring_threads.h"
 #include "daemon/server/rpc_connection_server.h"
-#include "daemon/service/admin_process.h"
+#include "daemon/service/admin/admin_process.h"
 #include "log/logger.h"
 #include "provider/soft/soft_provider.h"
 

@@ -145,7 +145,7 @@ class RingMemory {
   void Take() {
     ring::Submission entry;
     const uint32_t tail = ring_file_.header<ring::RingHeader>().submission_tail;
-    const DaemonEnd::Next next = daemon_->Take(&entry);
+    const DaemonEnd::Next next = daemon_->Peek(&entry);
     if (next == DaemonEnd::Next::kNothing) {
       return;
     }
@@ -168,7 +168,7 @@ class RingMemory {
       result_.assign(entry.result_bytes, std::byte{0x55});
       daemon_->WriteResult(entry.result_offset, result_);
     }
-    daemon_->Taken();
+    daemon_->Pop();
     ++taken_;
     Check(ring_file_.header<ring::RingHeader>().submission_head == first_ + taken_, "the head is the daemon's");
   }

@@ -89,8 +89,8 @@ TEST(RingChannel, ServesManyThreadsThatAlwaysHaveARequest) {
       // All that are there, the last one first.
       std::vector<ring::Submission> entries = {ring.Take()};
       ring::Submission entry;
-      while (ring.end().Take(&entry) == ring::DaemonEnd::Next::kEntry) {
-        ring.end().Taken();
+      while (ring.end().Peek(&entry) == ring::DaemonEnd::Next::kEntry) {
+        ring.end().Pop();
         entries.push_back(entry);
       }
       taken += static_cast<uint32_t>(entries.size());
@@ -129,7 +129,7 @@ TEST(RingChannel, WaitsForRoomWhereTheRingIsFull) {
   std::future<Executed> third = ExecuteLater(*channel, 3);
   EXPECT_EQ(third.wait_for(milliseconds(50)), std::future_status::timeout);
   ring::Submission none;
-  EXPECT_EQ(ring.end().Take(&none), ring::DaemonEnd::Next::kNothing);
+  EXPECT_EQ(ring.end().Peek(&none), ring::DaemonEnd::Next::kNothing);
   ring.Complete(entries[0], 1);
   const ring::Submission entry = ring.Take();
   EXPECT_EQ(entry.length, 3U);
@@ -212,7 +212,7 @@ TEST(RingChannel, TimesOutWhereItNeverHasRoom) {
   EXPECT_EQ(ring.Take().length, 1U);
   EXPECT_EQ(ring.Take().length, 2U);
   ring::Submission none;
-  EXPECT_EQ(ring.end().Take(&none), ring::DaemonEnd::Next::kNothing);
+  EXPECT_EQ(ring.end().Peek(&none), ring::DaemonEnd::Next::kNothing);
 }
 
 TEST(RingChannel, ReadsTokensAndTheFieldBehindThem) {
@@ -244,7 +244,7 @@ TEST(RingChannel, IsNotUsedByAChild) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   ring::Submission none;
-  EXPECT_EQ(ring.end().Take(&none), ring::DaemonEnd::Next::kNothing);
+  EXPECT_EQ(ring.end().Peek(&none), ring::DaemonEnd::Next::kNothing);
 }
 
 }  // namespace

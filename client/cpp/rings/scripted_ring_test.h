@@ -49,10 +49,10 @@ class ScriptedRing {
   // Waits for the next entry, and takes it.
   ring::Submission Take() {
     ring::Submission entry;
-    while (end_->Take(&entry) != ring::DaemonEnd::Next::kEntry) {
+    while (end_->Peek(&entry) != ring::DaemonEnd::Next::kEntry) {
       std::this_thread::yield();
     }
-    end_->Taken();
+    end_->Pop();
     return entry;
   }
   // Completes an entry with success; `local_token` tells outcomes apart.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <grpcpp/channel.h>
+
 #include <memory>
 #include <tuple>
 

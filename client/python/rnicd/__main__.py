@@ -42,7 +42,7 @@ _LISTENER_SECONDS = 5.0
 _LISTENER_ADVICE = {
     "none": "Nothing listens on the socket: the daemon was stopped, or is another one's. systemctl status rnicd",
     "refuses": "A daemon listens, and closes this connection at once: too many connections, or it cannot identify this "
-    "process. docs/TROUBLESHOOTING.md explains `connection refused`.",
+    "process. docs/ERRORS.md explains `connection refused`.",
     "hangs": "A daemon listens, but does not answer: is it overloaded, or stopped with SIGSTOP? systemctl status rnicd",
     "answers": "A daemon listens, and answers now: try again. It may have been overloaded, or just started.",
 }
@@ -113,7 +113,7 @@ def grant_words() -> str:
 def advice_for(failure: rnicd.Error, folder: str) -> str:
     """What to do about a failure."""
     if isinstance(failure, rnicd.Refused):
-        return _ADVICE.get(failure.reason, f"docs/TROUBLESHOOTING.md explains {failure.reason}.")
+        return _ADVICE.get(failure.reason, f"docs/ERRORS.md explains {failure.reason}.")
     if isinstance(failure, rnicd.Unavailable) and failure.detail is not None:
         return "The daemon takes no new sessions for now: try again later, or ask the operator."
     return _LISTENER_ADVICE[listener(folder)]

@@ -60,7 +60,7 @@ class ServingPartsTest : public ::testing::Test {
   const std::unique_ptr<rpc::Server> operators_ = *rpc::Server::Start(1, rpc::Limits{}, steady_);
   core::WorkerPool fd_workers_{1};
   core::Alarms alarms_{steady_};
-  const std::unique_ptr<rings::RingThreads> rings_ = *rings::RingThreads::Start(2, observer_, steady_, {});
+  const std::unique_ptr<rings::RingThreads> rings_ = *rings::RingThreads::Start(2, steady_, {});
   health::ServingCheck check_{clock_};
 };
 

@@ -48,7 +48,7 @@ absl::StatusOr<FastRegion::InitializeRequest> FastRegion::BeginInitialize(uint32
 }
 
 // The request's hold is released after the state is set: a waiting close must find the region at rest.
-absl::Status FastRegion::FinishInitialize(InitializeRequest request, const absl::Status& start) {
+absl::Status FastRegion::FinishInitialize(InitializeRequest& request, const absl::Status& start) {
   if (!start.ok()) {
     Undo(request);
     return start;

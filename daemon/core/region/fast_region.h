@@ -50,8 +50,9 @@ class FastRegion final : public MemoryRegion {
   // Errors: REGION_ALREADY_INITIALIZED, REGION_BUSY, OBJECT_CLOSING, FIELD_OUT_OF_RANGE, QUOTA_FAST_REGISTER_PAGES.
   absl::StatusOr<InitializeRequest> BeginInitialize(uint32_t max_pages, bool remote_access,
                                                     const std::shared_ptr<Ledger>& ledger);
-  // Errors: those of DeviceProtectionDomain::CreateFastRegion; the region is then in the state it had before Begin.
-  absl::Status FinishInitialize(InitializeRequest request, const absl::Status& start);
+  // The request goes after its outcome was reported. Errors: those of DeviceProtectionDomain::CreateFastRegion; the
+  // region is then in the state it had before Begin.
+  absl::Status FinishInitialize(InitializeRequest& request, const absl::Status& start);
   // For a work request. Errors: REGION_NOT_INITIALIZED.
   absl::StatusOr<Target> ForFastRegister() const;
   void RecordFastRegistration(const FastRegistration& registration);

@@ -77,7 +77,7 @@ absl::StatusOr<std::unique_ptr<provider::DeviceMemoryRegion>> OrdinaryRegion::Ca
       "adapter " + domain()->adapter().name() + " on kernel " + KernelRelease() + " cannot register this dma-buf");
 }
 
-absl::StatusOr<Registration> OrdinaryRegion::FinishRegister(RegisterRequest request, const absl::Status& start) {
+absl::StatusOr<Registration> OrdinaryRegion::FinishRegister(RegisterRequest& request, const absl::Status& start) {
   if (!start.ok()) {
     Undo(request);
     tally_->CountRegistration(false);
@@ -138,7 +138,7 @@ absl::StatusOr<OrdinaryRegion::DeregisterRequest> OrdinaryRegion::BeginDeregiste
 }
 
 // The request's hold is released after the state is set: a waiting close must find the region at rest.
-absl::Status OrdinaryRegion::FinishDeregister(DeregisterRequest /*request*/, const absl::Status& start) {
+absl::Status OrdinaryRegion::FinishDeregister(DeregisterRequest& /*request*/, const absl::Status& start) {
   if (!start.ok()) {
     ReturnTo(State::kRegistered);
     return start;

@@ -57,14 +57,14 @@ class OrdinaryRegion final : public MemoryRegion {
   // QUOTA_REGISTERED_BYTES, QUOTA_PINNED_BYTES. A refusal changes nothing.
   absl::StatusOr<RegisterRequest> BeginRegister(MappedRange range, AccessRights rights,
                                                 const std::shared_ptr<Ledger>& ledger);
-  // Errors: those of DeviceProtectionDomain::RegisterMemory and RegisterDmabuf; the region is then in the state it had
-  // before Begin.
-  absl::StatusOr<Registration> FinishRegister(RegisterRequest request, const absl::Status& start);
+  // The request goes after its outcome was reported, so that a close that waits for it comes later. Errors: those of
+  // DeviceProtectionDomain::RegisterMemory and RegisterDmabuf; the region is then in the state it had before Begin.
+  absl::StatusOr<Registration> FinishRegister(RegisterRequest& request, const absl::Status& start);
 
   // Errors: REGION_NOT_REGISTERED, REGION_BUSY, OBJECT_CLOSING.
   absl::StatusOr<DeregisterRequest> BeginDeregister();
-  // Errors: those of DeviceMemoryRegion::Deregister; the region then stays registered.
-  absl::Status FinishDeregister(DeregisterRequest request, const absl::Status& start);
+  // The request as above. Errors: those of DeviceMemoryRegion::Deregister; the region then stays registered.
+  absl::Status FinishDeregister(DeregisterRequest& request, const absl::Status& start);
 
   // For a work request. Errors: REGION_NOT_REGISTERED.
   absl::StatusOr<BindTarget> ForBind() const;

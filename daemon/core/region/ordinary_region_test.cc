@@ -1,5 +1,7 @@
 #include "daemon/core/region/ordinary_region.h"
 
+#include <optional>
+
 #include "daemon/core/session/core_fixture_test.h"
 
 namespace rnicd::core {
@@ -96,11 +98,11 @@ class OrdinaryRegionTest : public ::testing::Test {
   }
   absl::StatusOr<Registration> Register() {
     RNICD_ASSIGN_OR_RETURN(auto request, region_->BeginRegister(Range(), kAll, world_.ledger));
-    return region_->FinishRegister(std::move(request), absl::OkStatus());
+    return region_->FinishRegister(request, absl::OkStatus());
   }
   absl::Status Deregister() {
     RNICD_ASSIGN_OR_RETURN(auto request, region_->BeginDeregister());
-    return region_->FinishDeregister(std::move(request), absl::OkStatus());
+    return region_->FinishDeregister(request, absl::OkStatus());
   }
 
   static constexpr AccessRights kAll{.local_write = true, .remote_read = true, .remote_write = true};
@@ -170,7 +172,7 @@ TEST_F(OrdinaryRegionTest, WhileARequestRunsEveryOtherIsBusy) {
   EXPECT_THAT(region_->BeginDeregister().status(), FailsWith(ErrorReason::REGION_BUSY));
   EXPECT_FALSE(region_->GetLocalToken().ok());
   EXPECT_EQ(world_.Held(), "pinned_bytes=8192 registered_bytes=8192 ") << "a refused request keeps no charge";
-  ASSERT_TRUE(region_->FinishRegister(*std::move(request), absl::OkStatus()).ok());
+  ASSERT_TRUE(region_->FinishRegister(*request, absl::OkStatus()).ok());
   const auto deregister = region_->BeginDeregister();
   ASSERT_TRUE(deregister.ok());
   EXPECT_EQ(region_->View().state, "deregistering");
@@ -222,13 +224,13 @@ TEST_F(OrdinaryRegionTest, ClosingTakesTheRegionBackEvenWhenTheCardRefuses) {
 }
 
 TEST_F(OrdinaryRegionTest, ACloseWaitsForTheRunningRequest) {
-  auto request = region_->BeginRegister(Range(), kAll, world_.ledger);
-  ASSERT_TRUE(request.ok());
+  std::optional request = *region_->BeginRegister(Range(), kAll, world_.ledger);
   bool closed = false;
   EXPECT_EQ(*region_->Close([&] { closed = true; }), Closable::CloseResult::kPending);
   EXPECT_THAT(region_->BeginDeregister().status(), FailsWith(ErrorReason::OBJECT_CLOSING));
-  EXPECT_TRUE(region_->FinishRegister(*std::move(request), absl::OkStatus()).ok())
-      << "the request still has its outcome";
+  EXPECT_TRUE(region_->FinishRegister(*request, absl::OkStatus()).ok()) << "the request still has its outcome";
+  EXPECT_FALSE(closed) << "which is reported first";
+  request.reset();
   EXPECT_TRUE(closed);
   EXPECT_EQ(world_.Held(), "");
   EXPECT_EQ(world_.soft.live_regions(), 0u);

@@ -152,7 +152,7 @@ absl::StatusOr<ProvisionedRegion> SessionRegions::ProvisionOne(const Provisionin
     return InWordsOfRange(admitted.status());
   }
   const absl::StatusOr<Registration> registration =
-      admitted->region->FinishRegister(std::move(admitted->request), absl::OkStatus());
+      admitted->region->FinishRegister(admitted->request, absl::OkStatus());
   if (!registration.ok()) {
     return InWordsOfRange(registration.status());
   }

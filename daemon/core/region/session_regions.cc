@@ -33,79 +33,73 @@ absl::StatusOr<std::shared_ptr<OrdinaryRegion>> SessionRegions::NewOrdinary(
                                 node_.clock);
 }
 
-absl::StatusOr<SessionRegions::RegisterJob> SessionRegions::AdmitRegister(const RegisterArguments& arguments,
-                                                                          PendingChoice choice,
-                                                                          const Done<Registration>& done) {
+absl::StatusOr<std::shared_ptr<Charge>> SessionRegions::PendingIf(bool pends) const {
+  return pends ? requests_.TakeOne(Resource::kPendingRequests) : nullptr;
+}
+
+template <typename T, typename Finish>
+MaybePending<T> SessionRegions::FinishHereOrLater(std::shared_ptr<Charge> pending, const Asked<T>& asked,
+                                                  Finish finish) {
+  if (pending == nullptr) {
+    return finish(absl::OkStatus());
+  }
+  const Done<T> report = requests_.Report<T>(asked.kind, asked.id.value, asked.choice, std::move(pending), asked.done);
+  requests_.RunOnWorker([report, job = std::make_shared<Finish>(std::move(finish))](const absl::Status& start) {
+    // Ends after the report, and with it the request's hold.
+    Finish ending = std::move(*job);
+    report(ending(start));
+  });
+  return MaybePending<T>::Pending();
+}
+
+absl::StatusOr<SessionRegions::RegisterJob> SessionRegions::AdmitRegister(const RegisterArguments& arguments) {
   RNICD_RETURN_IF_ERROR(requests_.CheckNotDraining());
   RegisterJob job;
   RNICD_ASSIGN_OR_RETURN(job.region, FindAs<OrdinaryRegion>(arguments.region));
   RNICD_ASSIGN_OR_RETURN(const AccessRights rights, AccessRightsFromMrFlags(arguments.flags));
   const MemoryLookup find_memory = [this](MemoryObjectId id) { return memory_.Find(id); };
   RNICD_ASSIGN_OR_RETURN(MappedRange range, ResolveMdlChain(arguments.chain, arguments.length, find_memory));
-  if (requests_.IsSlow(arguments.length) || range.dmabuf.has_value()) {
-    RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kPendingRequests));
-    job.report = requests_.Report<Registration>(RequestKind::kRegisterMr, arguments.region.value, choice,
-                                                std::move(charge), done);
-  }
+  RNICD_ASSIGN_OR_RETURN(job.pending, PendingIf(requests_.IsSlow(arguments.length) || range.dmabuf.has_value()));
   RNICD_ASSIGN_OR_RETURN(job.request, job.region->BeginRegister(std::move(range), rights, ledger_));
   return job;
 }
 
 MaybePending<Registration> SessionRegions::Register(const RegisterArguments& arguments, PendingChoice choice,
                                                     const Done<Registration>& done) {
-  absl::StatusOr<RegisterJob> admitted = AdmitRegister(arguments, choice, done);
+  absl::StatusOr<RegisterJob> admitted = AdmitRegister(arguments);
   if (!admitted.ok()) {
     lease_.tenant().tally()->CountRegistration(false);
     node_.observer.Report(RegistrationEnded{.status = admitted.status()});
     return admitted.status();
   }
   lease_.CountBytes(arguments.length, kRegisteredBytesPerRequest);
-  if (admitted->report == nullptr) {
-    return admitted->region->FinishRegister(std::move(admitted->request), absl::OkStatus());
-  }
-  auto job = std::make_shared<RegisterJob>(*std::move(admitted));
-  requests_.RunOnWorker(
-      [job](const absl::Status& start) { job->report(job->region->FinishRegister(std::move(job->request), start)); });
-  return MaybePending<Registration>::Pending();
+  return FinishHereOrLater(std::move(admitted->pending),
+                           Asked<Registration>{RequestKind::kRegisterMr, arguments.region, choice, done},
+                           [region = std::move(admitted->region), request = std::move(admitted->request)](
+                               const absl::Status& start) mutable { return region->FinishRegister(request, start); });
 }
 
 MaybePending<> SessionRegions::Deregister(MemoryRegionId id, PendingChoice choice, const Done<>& done) {
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<OrdinaryRegion> region, FindAs<OrdinaryRegion>(id));
-  if (!EndsSlowly(*region)) {
-    RNICD_ASSIGN_OR_RETURN(OrdinaryRegion::DeregisterRequest request, region->BeginDeregister());
-    RNICD_RETURN_IF_ERROR(region->FinishDeregister(std::move(request), absl::OkStatus()));
-    return absl::OkStatus();
-  }
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kPendingRequests));
-  RNICD_ASSIGN_OR_RETURN(OrdinaryRegion::DeregisterRequest begun, region->BeginDeregister());
-  auto request = std::make_shared<OrdinaryRegion::DeregisterRequest>(std::move(begun));
-  const Done<> report = requests_.Report<void>(RequestKind::kDeregisterMr, id.value, choice, std::move(charge), done);
-  requests_.RunOnWorker([region, request, report](const absl::Status& start) {
-    report(region->FinishDeregister(std::move(*request), start));
-  });
-  return MaybePending<>::Pending();
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> pending, PendingIf(EndsSlowly(*region)));
+  RNICD_ASSIGN_OR_RETURN(OrdinaryRegion::DeregisterRequest request, region->BeginDeregister());
+  return FinishHereOrLater(std::move(pending), Asked<>{RequestKind::kDeregisterMr, id, choice, done},
+                           [region = std::move(region), request = std::move(request)](
+                               const absl::Status& start) mutable { return region->FinishDeregister(request, start); });
 }
 
 MaybePending<> SessionRegions::Initialize(const InitializeArguments& arguments, PendingChoice choice,
                                           const Done<>& done) {
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<FastRegion> region, FindAs<FastRegion>(arguments.region));
-  std::shared_ptr<Charge> pending;
-  if (requests_.IsSlow(arguments.max_pages * kNdkPageBytes)) {
-    RNICD_ASSIGN_OR_RETURN(pending, requests_.TakeOne(Resource::kPendingRequests));
-  }
-  RNICD_ASSIGN_OR_RETURN(FastRegion::InitializeRequest begun,
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> pending,
+                         PendingIf(requests_.IsSlow(arguments.max_pages * kNdkPageBytes)));
+  RNICD_ASSIGN_OR_RETURN(FastRegion::InitializeRequest request,
                          region->BeginInitialize(arguments.max_pages, arguments.remote_access, ledger_));
-  if (pending == nullptr) {
-    RNICD_RETURN_IF_ERROR(region->FinishInitialize(std::move(begun), absl::OkStatus()));
-    return absl::OkStatus();
-  }
-  auto request = std::make_shared<FastRegion::InitializeRequest>(std::move(begun));
-  const Done<> report = requests_.Report<void>(RequestKind::kInitializeFastRegisterMr, arguments.region.value, choice,
-                                               std::move(pending), done);
-  requests_.RunOnWorker([region, request, report](const absl::Status& start) {
-    report(region->FinishInitialize(std::move(*request), start));
-  });
-  return MaybePending<>::Pending();
+  return FinishHereOrLater(
+      std::move(pending), Asked<>{RequestKind::kInitializeFastRegisterMr, arguments.region, choice, done},
+      [region = std::move(region), request = std::move(request)](const absl::Status& start) mutable {
+        return region->FinishInitialize(request, start);
+      });
 }
 
 // The id is dead at once; the region is closed when its last request is complete.

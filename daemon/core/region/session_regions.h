@@ -58,11 +58,20 @@ class SessionRegions final : public SessionObjects<MemoryRegionId, MemoryRegion>
 
  private:
   struct Provisioning;
-  // A registration that was admitted. Without `report` it must be finished synchronously.
+  // A registration that was admitted.
   struct RegisterJob {
     std::shared_ptr<OrdinaryRegion> region;
     OrdinaryRegion::RegisterRequest request;
-    Done<Registration> report;
+    // Null unless it takes so long that it must pend.
+    std::shared_ptr<Charge> pending;
+  };
+  // What the caller of a request that may pend has asked.
+  template <typename T = void>
+  struct Asked {
+    RequestKind kind;
+    MemoryRegionId id;
+    PendingChoice choice;
+    const Done<T>& done;
   };
   absl::StatusOr<std::shared_ptr<OrdinaryRegion>> NewOrdinary(std::shared_ptr<ProtectionDomain> domain) const;
   template <typename Kind>
@@ -71,8 +80,12 @@ class SessionRegions final : public SessionObjects<MemoryRegionId, MemoryRegion>
     return RegionAs<Kind>(std::move(region));
   }
   bool EndsSlowly(const MemoryRegion& region) const;
-  absl::StatusOr<RegisterJob> AdmitRegister(const RegisterArguments& arguments, PendingChoice choice,
-                                            const Done<Registration>& done);
+  absl::StatusOr<RegisterJob> AdmitRegister(const RegisterArguments& arguments);
+  // The charge of a request that pends; null where it does not.
+  absl::StatusOr<std::shared_ptr<Charge>> PendingIf(bool pends) const;
+  // Ends a request that has begun: at once, or with the charge on a worker.
+  template <typename T, typename Finish>
+  MaybePending<T> FinishHereOrLater(std::shared_ptr<Charge> pending, const Asked<T>& asked, Finish finish);
 
   MaybePending<Provisioned> SealThenProvision(const std::shared_ptr<Provisioning>& job, ItemPlan plan);
   ItemPlan PlanOf(const std::shared_ptr<Provisioning>& job);

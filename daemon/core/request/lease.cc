@@ -71,6 +71,21 @@ void Lease::CountBytes(uint64_t bytes, uint64_t per_request) {
   tenant_->rate().Count(bytes / per_request);
 }
 
+void Lease::ReportDecision(std::string_view what, std::string object, const absl::Status& status,
+                           std::string_view note) const {
+  if (!status.ok()) {
+    tenant_->tally()->CountRefusal(status);
+  }
+  node_.observer.Report(Decision{.what = what,
+                                 .caller = &owner_,
+                                 .tenant = tenant_->name(),
+                                 .workload = tenant_->workload(),
+                                 .session = id_,
+                                 .object = std::move(object),
+                                 .status = status,
+                                 .note = note});
+}
+
 absl::StatusOr<SessionGuard> Lease::Begin() {
   MutexLock lock(life_mutex_);
   if (life_.ending) {
@@ -135,12 +150,7 @@ void Lease::TearDown() {
   const Reclaimed reclaimed = Reclaim(cause);
   // Told before the session's charge is given back: who sees that nothing is held sees these counts too.
   node_.observer.Report(SessionEnded{.id = id_, .caller = owner_, .cause = cause, .reclaimed = reclaimed});
-  node_.observer.Report(Decision{.what = "session.end",
-                                 .caller = &owner_,
-                                 .tenant = tenant_->name(),
-                                 .workload = tenant_->workload(),
-                                 .session = id_,
-                                 .note = EndCauseName(cause)});
+  ReportDecision("session.end", "", absl::OkStatus(), EndCauseName(cause));
   charge_.Refund();
   events_.Finish(SessionEnding{cause});
   std::vector<std::function<void(const Reclaimed&)>> on_ended;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -56,6 +57,13 @@ class Lease : public std::enable_shared_from_this<Lease> {
   // Ends the session: refuses new requests, waits for running ones, reclaims everything on a reaper, then calls
   // `on_ended`. Only the first cause counts; every `on_ended` is called. May be called from any thread, at any time.
   void End(EndCause cause, std::function<void(const Reclaimed&)> on_ended);
+
+  // Reports a decision about this session's requests; one that refuses is counted for the tenant. `what`, `object` and
+  // `note` as in Decision.
+  void ReportDecision(std::string_view what, std::string object, const absl::Status& status,
+                      std::string_view note = {}) const;
+  // False when successes need not be reported.
+  bool ReportsSuccesses() const { return node_.observer.HeedsSuccesses(); }
 
   SessionId id() const { return id_; }
   const Caller& owner() const { return owner_; }

@@ -47,4 +47,13 @@ class [[nodiscard]] MaybePending {
   std::optional<Outcome<T>> outcome_;
 };
 
+// For a caller that wants the outcome in one place: calls `done` for a request that has ended. One that pends calls it
+// itself.
+template <typename T>
+void FinishUnlessPending(const MaybePending<T>& begun, const std::type_identity_t<Done<T>>& done) {
+  if (!begun.pending()) {
+    done(begun.outcome());
+  }
+}
+
 }  // namespace rnicd::core

@@ -22,22 +22,6 @@ std::string_view LateName(RequestKind kind) {
   }
 }
 
-// Reports a request that failed after its call returned STATUS_PENDING, where nothing else would record it.
-void ReportLateFailure(Observer& observer, const Lease& session, RequestKind kind, uint64_t object,
-                       const absl::Status& status) {
-  if (status.ok()) {
-    return;
-  }
-  session.tenant().tally()->CountRefusal(status);
-  observer.Report(Decision{.what = LateName(kind),
-                           .caller = &session.owner(),
-                           .tenant = session.tenant().name(),
-                           .workload = session.tenant().workload(),
-                           .session = session.id(),
-                           .object = "mr_id=" + std::to_string(object),
-                           .status = status});
-}
-
 absl::Status StatusOf(const absl::Status& outcome) { return outcome; }
 absl::Status StatusOf(const absl::StatusOr<Registration>& outcome) { return outcome.status(); }
 
@@ -66,9 +50,12 @@ Done<T> SessionRequests::Report(RequestKind kind, uint64_t object_id, PendingCho
       done(outcome);
     };
   }
-  return [self = lease_.shared_from_this(), observer = &node_.observer, charge = std::move(charge), kind, object_id,
+  return [self = lease_.shared_from_this(), charge = std::move(charge), kind, object_id,
           choice](const Outcome<T>& outcome) {
-    ReportLateFailure(*observer, *self, kind, object_id, StatusOf(outcome));
+    // The call returned STATUS_PENDING: nothing else records its failure.
+    if (!StatusOf(outcome).ok()) {
+      self->ReportDecision(LateName(kind), "mr_id=" + std::to_string(object_id), StatusOf(outcome));
+    }
     self->events().Push(RequestCompleted{.kind = kind,
                                          .request_context = choice.request_context,
                                          .object_id = object_id,

@@ -41,7 +41,7 @@ struct NdNode {
   CompletionLoop registrations;
 
  private:
-  void TickAll() {
+  void TickAll() const {
     for (const std::shared_ptr<NdEndpoint>& endpoint : meeting.Endpoints()) {
       tick(*endpoint);
     }

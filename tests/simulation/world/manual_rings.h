@@ -17,8 +17,8 @@ namespace rnicd::simulation {
 // Serves rings without a thread: a ring's entries are executed when its client's step says so.
 class ManualRings final : public core::RingHost {
  public:
-  // Both must outlive this.
-  ManualRings(core::Observer& observer, Witness& witness) : runner_(observer), witness_(witness) {}
+  // `witness` must outlive this.
+  explicit ManualRings(Witness& witness) : witness_(witness) {}
 
   void Attach(std::shared_ptr<core::Ring> ring) override { rings_.push_back(std::move(ring)); }
   void Detach(const std::shared_ptr<core::Ring>& ring, std::function<void()> done) override {
@@ -34,10 +34,10 @@ class ManualRings final : public core::RingHost {
   // Executes everything that was submitted. False if the ring's indices are impossible.
   bool Serve(const std::shared_ptr<core::Ring>& ring, const core::Session& session, const core::SessionGuard& guard) {
     ring::Submission entry;
-    ring::DaemonEnd::Next next = ring->end().Take(&entry);
-    for (; next == ring::DaemonEnd::Next::kEntry; next = ring->end().Take(&entry)) {
+    ring::DaemonEnd::Next next = ring->end().Peek(&entry);
+    for (; next == ring::DaemonEnd::Next::kEntry; next = ring->end().Peek(&entry)) {
       const uint32_t unfinished = ring->end().unfinished();
-      runner_.Run(ring, session, guard, entry);
+      runner_.Run({.ring = ring, .session = &session, .submitted = entry}, guard);
       const bool completed = ring->end().unfinished() == unfinished;
       if (completed && witness_.Plants(Canary::kOutcomeTwice)) {
         ring->Complete({.user_data = entry.user_data, .opcode = entry.opcode});

@@ -124,7 +124,7 @@ Ground::Ground(const provider::SoftOptions& options, uint64_t seed, Canary canar
       soft(options, random, NewEngine()),
       watched(soft, witness),
       provider(watched, plan),
-      rings(observer, witness) {}
+      rings(witness) {}
 
 World::World(const EpisodeOptions& options, uint64_t seed, Canary canary)
     : Ground(options.soft, seed, canary),
