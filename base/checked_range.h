@@ -5,8 +5,8 @@
 
 namespace rnicd {
 
-// A range whose last byte is proved to have an address of 64 bits. The end, one behind it, may be 2^64, which has none:
-// later checks subtract instead of adding, so they cannot wrap.
+// A range whose last byte has a valid 64-bit address. The end, one byte further, may be 2^64, which does not fit into
+// 64 bits: later checks subtract instead of adding, so they cannot wrap.
 class CheckedRange {
  public:
   // Returns nullopt when start + length exceeds 2^64. A length of 0 is allowed.

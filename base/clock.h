@@ -13,7 +13,7 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual Instant Now() const = 0;
-  // Waits for a notification until the clock shows `deadline`, and is false then. May wake without cause.
+  // Waits for a notification; false on timeout, when the clock reaches `deadline`. Spurious wake-ups are possible.
   virtual bool WaitUntil(ConditionVariable& changed, Mutex& mutex, Instant deadline) const RNICD_REQUIRES(mutex) {
     return changed.WaitUntil(mutex, deadline);
   }

@@ -9,12 +9,13 @@
 
 namespace rnicd {
 
-// A clock that stands still until the test moves it. So far ahead of steady_clock that nothing that the system wakes at
-// a time of it wakes during a test. Threads: safe.
+// A clock that stands still until the test moves it. It is so far ahead of steady_clock that no system timeout set to
+// one of its times expires during a test.
+// Threads: safe.
 class ManualClock final : public Clock {
  public:
   Instant Now() const override { return Instant(std::chrono::nanoseconds(now_ns_.load())); }
-  // Looks again and again, because Advance does not know who waits.
+  // Polls, because Advance has no list of waiting threads.
   bool WaitUntil(ConditionVariable& changed, Mutex& mutex, Instant deadline) const override RNICD_REQUIRES(mutex) {
     if (Now() < deadline) {
       changed.WaitUntil(mutex, std::chrono::steady_clock::now() + std::chrono::milliseconds(1));

@@ -47,13 +47,13 @@ class RNICD_SCOPED_CAPABILITY MutexLock {
 
 class ConditionVariable {
  public:
-  // May wake without cause; wait in a loop over the condition.
+  // Spurious wake-ups are possible: wait in a loop over the condition.
   void Wait(Mutex& mutex) RNICD_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     condition_.wait(lock);
     lock.release();
   }
-  // False when the deadline passed.
+  // False on timeout.
   template <typename Clock, typename Duration>
   bool WaitUntil(Mutex& mutex, const std::chrono::time_point<Clock, Duration>& deadline) RNICD_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);

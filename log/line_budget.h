@@ -9,7 +9,7 @@
 
 namespace rnicd::log {
 
-// Bounds how many lines a source may write whose number others determine: a burst, then one line an interval.
+// Limits the lines of a source whose number is under the control of others: a burst, then one line per interval.
 // Threads: safe.
 class LineBudget {
  public:

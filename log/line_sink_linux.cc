@@ -9,7 +9,7 @@
 namespace rnicd::log {
 namespace {
 
-// Returns what stderr has taken. Who shares its description may have set O_NONBLOCK there.
+// Returns what stderr has taken. Another process that shares the open file description may have set O_NONBLOCK.
 size_t WriteToStderr(std::string_view text) {
   size_t written = 0;
   while (written < text.size()) {

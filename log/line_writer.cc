@@ -14,8 +14,8 @@ struct LineWriter::Queue {
 
   struct Batch {
     std::vector<Line> lines;
-    // Lines that came after these, and found no room. While there are some, no further line finds room, so that the gap
-    // is in one place.
+    // Lines that came after these and were dropped because the queue was full. After the first dropped line all further
+    // ones are dropped, so that the gap is in one place.
     uint64_t refused = 0;
     WallTime first_refused;
   };
@@ -27,7 +27,7 @@ struct LineWriter::Queue {
 
   const Options options;
   std::atomic<uint64_t> lost{0};
-  // The thread was left behind, and shall write no more.
+  // The thread was abandoned, and must not write any more.
   std::atomic<bool> abandoned{false};
   Mutex mutex;
   ConditionVariable changed;
@@ -38,7 +38,7 @@ struct LineWriter::Queue {
 };
 
 void LineWriter::Queue::Run() {
-  // Lines that nobody has been told of.
+  // Lost lines that are not reported yet.
   uint64_t missing = 0;
   WallTime first_missing;
   const auto miss = [&](uint64_t count, WallTime first) {

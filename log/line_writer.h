@@ -22,19 +22,19 @@ struct Line {
 };
 
 // Writes lines in their order, on a thread of its own, so that no caller waits for the process that reads them. Lines
-// that find the queue full, or cannot be written, are lost, and a line behind those that were not says how many.
-// Lifetime: the destructor waits for the last lines, but not for long: then it leaves the thread behind, with the
-// queue. Threads:  safe.
+// are lost when the queue is full or the write fails; the next line that is written reports how many.
+// Lifetime: the destructor waits for the last lines, up to stop_timeout: then it abandons the thread, with the queue.
+// Threads:  safe.
 class LineWriter {
  public:
   struct Options {
-    // Writes a line; may block for as long as it likes. False when the line is lost.
+    // Writes a line; may block without a limit. False when the line is lost.
     std::function<bool(const Line&)> write;
-    // Makes the line that says that `count` lines are missing, the first of them of that time.
+    // Makes the line that reports `count` lost lines, the first of them of that time.
     std::function<Line(uint64_t count, WallTime first)> loss;
     // Bytes that may wait, and as many may be with the thread.
     size_t waiting_bytes_max = size_t{1} << 20;
-    // What the destructor waits at most.
+    // Timeout of the destructor's wait.
     std::chrono::milliseconds stop_timeout{2000};
   };
 

@@ -154,7 +154,7 @@ TEST_F(LineWriterTest, TheEndLeavesAThreadThatIsHeldUpBehind) {
   const std::weak_ptr<LineReader> held = reader_;
   reader_->BeginReading();
   reader_.reset();
-  // The thread ends, and takes along what it owned.
+  // The thread ends, and destroys what it owns.
   while (!held.expired()) {
     std::this_thread::yield();
   }

@@ -44,9 +44,10 @@ struct Options {
   bool event_log = false;
 };
 
-// Structured lines on stderr, and in the event log if the options say so: a constant message, and data in fields.
-// Nobody waits for who reads them (line_writer.h). Lifetime: starts a thread; the destructor waits some time for the
-// last lines. Threads:  safe.
+// Structured lines on stderr, and in the event log if Options::event_log is set: a constant message, and data in
+// fields. No caller waits for the reader of the lines (line_writer.h).
+// Lifetime: starts a thread; the destructor waits for the last lines with a timeout.
+// Threads:  safe.
 class Logger {
  public:
   explicit Logger(const Options& options);
@@ -62,7 +63,7 @@ class Logger {
 
   // For a process that ends without the destructor. False when lines still wait at the deadline.
   bool FlushUntil(Instant deadline) const;
-  // Number of lines since the start that were lost, because nobody read the earlier ones or they could not be written.
+  // Number of lines since the start that were lost, because the queue was full or they could not be written.
   uint64_t lost() const;
 
  private:
@@ -73,7 +74,7 @@ class Logger {
   const std::unique_ptr<LineWriter> writer_;
 };
 
-// What a process that ends waits for its last lines.
+// Timeout of the wait for the last lines when a process ends.
 inline constexpr std::chrono::seconds kLastLines{2};
 
 // The text after time and level: `session opened uid=65534 label="a b"`, or the members of the JSON object. Separate

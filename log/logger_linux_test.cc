@@ -69,7 +69,7 @@ TEST_P(UnreadPipe, HoldsUpNobodyAndWhatIsLostIsSaid) {
     dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
   }
   uint64_t written = 0;
-  // In two lines where the writer's thread was slow to begin: it then has full hands twice.
+  // Two reports if the writer's thread was slow to begin: the queue is then full twice.
   uint64_t said = 0;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

@@ -20,7 +20,7 @@ absl::StatusOr<size_t> EncodedBytes(const WorkRequest& request);
 size_t Encode(const WorkRequest& request, std::byte* to);
 
 // Reads `count` requests, and replaces `chain` by them: their views lead into `payload`. It refuses what cannot be
-// read; what the requests mean is for others to judge. Errors: BATCH_SIZE unless `count` is 1 to kChainMax;
+// decoded, and does not validate the requests themselves. Errors: BATCH_SIZE unless `count` is 1 to kChainMax;
 // FIELD_OUT_OF_RANGE, with "requests[3].count" or the like as its field, for a record that is longer than the payload,
 // an unknown operation, or reserved bytes that are not 0.
 absl::Status DecodeChain(std::span<const uint64_t> payload, uint32_t count, std::vector<WorkRequest>* chain);

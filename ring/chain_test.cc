@@ -142,7 +142,7 @@ TEST(Chain, RequestsWithoutSgesOrPagesArrive) {
 TEST(Chain, InlineDataArrivesBehindItsEntriesAndIsFilledUp) {
   for (size_t first = 0; first < 20; ++first) {
     const std::string text(first, 'a');
-    // The request behind shows that the reader is at the right place.
+    // The next request proves that the reader is at the right place.
     ExpectRoundTrip({With(WorkRequest::Write{.sges = {Sge::Inline(BytesOf(text)), Sge::Inline(BytesOf("behind"))},
                                              .remote = kRemote},
                           kOpFlagInline),

@@ -18,10 +18,10 @@ namespace rnicd::ring {
 // Threads:  one at a time; Changed and Sleep may run beside the others.
 class ClientEnd {
  public:
-  // Errors: FIELD_OUT_OF_RANGE for a file that is not a ring of this version, or shorter than it says.
+  // Errors: FIELD_OUT_OF_RANGE for a file that is not a ring of this version, or shorter than its header states.
   static absl::StatusOr<ClientEnd> Open(std::span<std::byte> file);
 
-  // Bytes in a row of the payload area for the next request; freed when its outcome is read. Empty when there is no
+  // Contiguous bytes of the payload area for the next request; freed when its outcome is read. Empty when there is no
   // room, for these bytes or for a request, until more outcomes are read. A multiple of kPayloadUnit, at most
   // max_payload(). Called once at most for each request.
   std::optional<uint32_t> Reserve(uint32_t bytes);
@@ -31,8 +31,8 @@ class ClientEnd {
   // Requests that can be outstanding: a power of two. The numbers of outstanding requests differ modulo this.
   uint32_t entries() const { return geometry_.entries; }
 
-  // Hands a request to the daemon, after a successful Reserve. Its user_data is set to the number of the request, which
-  // is returned: 0 for the first of a new ring, below 2^32. `doorbell`: the daemon must be woken.
+  // Submits a request to the daemon, after a successful Reserve. Its user_data is set to the number of the request,
+  // which is returned: 0 for the first of a new ring, below 2^32. `doorbell`: the daemon must be woken.
   uint32_t Submit(Submission entry, bool* doorbell);
 
   // The next outcome, in the order in which requests were completed; its user_data is the request's number. What the

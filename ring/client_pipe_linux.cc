@@ -17,7 +17,7 @@ absl::StatusOr<ClientPipe> ClientPipe::Create() {
   ClientPipe pipe;
   pipe.read_.Reset(ends[0]);
   pipe.write_.Reset(ends[1]);
-  // What a client would send stays with it; and what it does not read takes little memory.
+  // The client cannot send, and bytes that it does not read take little memory.
   const int few_bytes = 1;
   (void)shutdown(ends[1], SHUT_RD);
   (void)setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &few_bytes, sizeof(few_bytes));
@@ -26,7 +26,7 @@ absl::StatusOr<ClientPipe> ClientPipe::Create() {
 
 void ClientPipe::Announce() const {
   const char byte = 1;
-  // A client that has closed its end does not want to know.
+  // Failures are ignored: the client has closed its end, or the pipe is full, which is notification enough.
   [[maybe_unused]] const ssize_t sent = send(write_.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

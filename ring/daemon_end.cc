@@ -11,7 +11,7 @@ DaemonEnd::DaemonEnd(std::span<std::byte> file, const RingGeometry& geometry) : 
   head_ = header().submission_head;
   completed_ = header().completion_tail;
   header().description = Describe(geometry);
-  // A client that looks before anybody listens rings.
+  // A client that submits before a thread serves the ring must ring the doorbell.
   StoreRelease(header().submission_wakeup, 1);
   asleep_ = true;
 }
@@ -23,8 +23,9 @@ DaemonEnd::Next DaemonEnd::Peek(Submission* entry) {
   if (waiting == 0) {
     return Next::kNothing;
   }
-  // Entries taken whose completions the client has not read, each of which has a slot. At least those without one: a
-  // client that has read what was never written could have any number of requests in progress.
+  // Entries taken whose completions the client has not read; each of them has a completion slot. Never less than the
+  // entries without a completion: a client that claims to have read completions that were never written could have any
+  // number of requests in progress.
   const uint32_t unread = head_ - LoadAcquire(header().completion_head);
   if (waiting > geometry_.entries || unread > geometry_.entries || unread < unfinished()) {
     return Next::kBroken;
@@ -48,7 +49,7 @@ void DaemonEnd::CopyPayload(uint32_t offset, uint32_t bytes, std::span<uint64_t>
 
 void DaemonEnd::Pop() { StoreRelease(header().submission_head, ++head_); }
 
-// An entry whose completion has no room waits for the doorbell that follows when its owner has read one.
+// An entry without room for its completion waits: the client rings the doorbell after it has read a completion.
 bool DaemonEnd::PrepareToSleep() {
   if (!asleep_) {
     StoreInOrder(header().submission_wakeup, 1);
@@ -77,7 +78,7 @@ bool DaemonEnd::Complete(const Outcome& outcome) {
   const uint32_t number = completed_.load(std::memory_order_relaxed);
   const size_t slot = number & (geometry_.entries - 1);
   std::memcpy(file_.data() + geometry_.completion_offset + slot * kEntryBytes, &outcome, sizeof(outcome));
-  // Before the client can see it: what it has then read is never above this.
+  // Stored before the client can see the completion, so that the client's read index never exceeds it.
   completed_.store(number + 1, std::memory_order_relaxed);
   StoreInOrder(header().completion_tail, number + 1);
   return Wake();

@@ -11,7 +11,7 @@
 
 namespace rnicd::ring {
 
-// The daemon's end of a ring. It believes nothing that the client writes: indices are checked, entries and payload are
+// The daemon's end of a ring. It trusts nothing that the client writes: indices are validated, entries and payload are
 // copied once, and what the daemon itself wrote is never read back.
 // Lifetime: outlived by the mapping.
 // Threads:  Peek, Pop, PrepareToSleep and StayAwake for one thread at a time; Complete, End and the rest are safe.
@@ -46,10 +46,11 @@ class DaemonEnd {
   // Writes the outcome of an entry that was taken, and wakes a client that waits for it with a futex. True when it
   // wants a byte in the pipe.
   bool Complete(const Outcome& outcome);
-  // Tells the client why nothing more is taken; otherwise as Complete. The first reason counts.
+  // Reports to the client why the ring has ended: no entry is taken any more. Wakes it as Complete does. The first
+  // reason counts.
   bool End(uint32_t reason);
 
-  // The processor that the client says it runs on, plus 1.
+  // The processor that the client reports to run on, plus 1.
   uint32_t client_cpu() const;
   void SetCpu(uint32_t cpu_plus_one);
   // Entries taken and not yet completed. For the thread that takes.

@@ -16,13 +16,13 @@ namespace {
 
 using Next = DaemonEnd::Next;
 
-// A ring whose client writes what it likes.
+// A ring whose client writes arbitrary values.
 class DaemonEndTest : public testing::TestWithParam<uint32_t> {
  protected:
   static constexpr uint32_t kEntries = 4;
 
   RingHeader& client() { return memory_.header<RingHeader>(); }
-  // Writes entry `number`, counted from the first, without a word about it.
+  // Writes entry `number`, counted from the first, without publishing it.
   void WriteEntry(uint32_t number, uint64_t user_data) {
     const Submission entry{.user_data = user_data, .opcode = Opcode::kPost, .count = number};
     const size_t slot = (first_ + number) % kEntries;
@@ -171,7 +171,7 @@ TEST_P(DaemonEndTest, ABrokenRingIsNotWaitedFor) {
 }
 
 TEST_P(DaemonEndTest, NoClientHasMoreRequestsInProgressThanEntries) {
-  // It claims at every step the most that it could have read.
+  // At every step it claims the maximum that it could have read.
   uint32_t taken = 0;
   for (uint32_t step = 0; step < 100; ++step) {
     Submitted(taken + kEntries);

@@ -8,7 +8,8 @@
 
 namespace rnicd::ring {
 
-// Where the parts of a ring's file are. Each side keeps its own copy: what the file says may change at any time.
+// Where the parts of a ring's file are. Each side keeps its own copy: the client can change the content of the file at
+// any time.
 struct RingGeometry {
   // Submissions, and as many completions.
   uint32_t entries = 0;

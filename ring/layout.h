@@ -48,7 +48,7 @@ struct Description {
   uint32_t reserved = 0;
 };
 
-// How a client that sleeps wants to be woken; any other number means kNone.
+// How to wake a client that sleeps; any other number means kNone.
 enum class Wakeup : uint32_t {
   kNone = 0,
   // FUTEX_WAKE, without FUTEX_PRIVATE_FLAG, on the word that counts such wake-ups, after adding 1 to it.
@@ -62,7 +62,7 @@ struct RingHeader {
   alignas(kLineBytes) Description description;
   // Client: number of entries submitted since the ring was opened.
   alignas(kLineBytes) uint32_t submission_tail;
-  // Client: the processor that it runs on, plus 1; 0 where it does not know.
+  // Client: the processor that it runs on, plus 1; 0 if unknown.
   uint32_t client_cpu;
   // Daemon: number of entries taken. An entry and its payload may be overwritten once this has passed it.
   alignas(kLineBytes) uint32_t submission_head;

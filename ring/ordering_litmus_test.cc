@@ -1,5 +1,5 @@
-// Litmus tests: what the two sides do in the same moment, many times over, and what must not come out of it. They call
-// the code of the ends, not a copy, and no side sleeps, so that a lost wake-up is a result and not a hang.
+// Litmus tests: the two sides act at the same moment, many times, and some results must never occur. They call the code
+// of the ends, not a copy, and no side sleeps, so that a lost wake-up is a result and not a hang.
 //
 // Without the full order between a store and the next load (StoreInOrder as a release) those of wake-ups fail, also on
 // x86. An entry before its bytes needs a processor that reorders two stores or two loads, which x86 does not, and

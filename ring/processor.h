@@ -4,7 +4,7 @@
 
 namespace rnicd::ring {
 
-// The processor that the calling thread runs on, plus 1; 0 if unknown. Each side tells it to the other.
+// The processor that the calling thread runs on, plus 1; 0 if unknown. Each side publishes it for the other.
 uint32_t CurrentCpu();
 
 // Whether the process may use more than one.

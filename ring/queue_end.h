@@ -14,7 +14,7 @@
 // The two ends of a mapped completion queue.
 namespace rnicd::ring {
 
-// The daemon's end. Believes nothing but the client's head, and that only where it is possible.
+// The daemon's end. Trusts only the client's head index, and only if its value is possible.
 // Lifetime: outlived by the mapping.
 // Threads:  one call at a time.
 class QueueWriter {
@@ -50,11 +50,12 @@ class QueueWriter {
   uint32_t notification_wakes_ = 0;
 };
 
-// A client's end. Threads: one at a time; Changed, Sleep, notifications and status may run beside the others, and so
-// may WaitForNotification in one thread.
+// A client's end.
+// Threads: one at a time; Changed, Sleep, notifications and status may run beside the others, and so may
+// WaitForNotification in one thread.
 class QueueReader {
  public:
-  // Errors: FIELD_OUT_OF_RANGE for a file that is not a queue of this version, or shorter than it says.
+  // Errors: FIELD_OUT_OF_RANGE for a file that is not a queue of this version, or shorter than its header states.
   static absl::StatusOr<QueueReader> Open(std::span<std::byte> file);
 
   // Takes the oldest completion; false when there is none.

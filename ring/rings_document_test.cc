@@ -157,7 +157,7 @@ TEST(RingsDocument, RecordsAreAsInTheCode) {
 
 // --- Numbers ---
 
-// What the compiler knows: a value that is added to an enumeration and not here is a warning, and so an error.
+// The compiler checks that every value of the enumeration is here: a missing one is a warning, and so an error.
 std::string NameOf(Opcode opcode) {
   switch (opcode) {
     case Opcode::kNop:

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <span>
 
-// Access to memory that another process writes at the same time, and may write wrongly on purpose. Each function reads
-// or writes every word once: what it returns is the caller's own, and what is judged is what is used.
+// Access to memory that another process writes at the same time, possibly with malicious values. Each function reads or
+// writes every word once and returns a private copy, so that the value that is validated is the value that is used.
 namespace rnicd::ring {
 
 // An index or flag of the other side, with everything that it wrote before.
@@ -16,7 +16,7 @@ inline uint32_t LoadAcquire(uint32_t& word) { return std::atomic_ref(word).load(
 inline void StoreRelease(uint32_t& word, uint32_t value) {
   std::atomic_ref(word).store(value, std::memory_order_release);
 }
-// For values that order nothing.
+// For values that need no ordering.
 inline uint32_t LoadRelaxed(uint32_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); }
 inline void StoreRelaxed(uint32_t& word, uint32_t value) {
   std::atomic_ref(word).store(value, std::memory_order_relaxed);

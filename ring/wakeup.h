@@ -5,8 +5,8 @@
 
 namespace rnicd::ring {
 
-// Wakes a client that sleeps on the word, if `wakeup` says so; true if it says that it wants a byte in a pipe. Adds 1
-// to the word, whose value is `wakes`: a client that is about to sleep does not.
+// Wakes a client that sleeps on the word, if `wakeup` requests that; true if it requests a byte in a pipe instead. Adds
+// 1 to the word, whose value is `wakes`, so that a client that is about to sleep does not sleep.
 bool WakeSleeper(uint32_t wakeup, uint32_t& word, uint32_t* wakes);
 
 // Sleeps until another process wakes the word, unless it has changed from `seen` before. May return early. On Windows

@@ -11,7 +11,8 @@
 namespace rnicd::ring {
 namespace {
 
-// Threads of a client that one wake-up wakes: it is made under a lock, and must not take as long as a client likes.
+// Limit of client threads that one wake-up wakes: it runs under a lock, so the client must not decide how long it
+// takes.
 constexpr int kSleepersMax = 64;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Both ends in two threads that sleep whenever they can: a wake-up that is lost leaves one of them asleep for ever.
-// Nothing here depends on time; the rounds are counted.
+// Both ends in two threads that sleep whenever they can: if a wake-up is lost, one of them sleeps forever and the test
+// hangs. Nothing here depends on time; the rounds are counted.
 #include "ring/wakeup.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class Pipe {
   UniqueFd write_;
 };
 
-// The eventfd of a ring; here the daemon's side reads it, because nobody means harm.
+// The eventfd of a ring; here the daemon's side reads it, because no client is hostile.
 class Doorbell {
  public:
   Doorbell() : fd_(eventfd(0, EFD_CLOEXEC)) { EXPECT_TRUE(fd_.valid()); }

@@ -21,7 +21,7 @@ bool WakeSleeper(uint32_t wakeup, uint32_t& word, uint32_t* wakes) {
 
 // Source: WaitOnAddress.
 void FutexWait(uint32_t& word, uint32_t seen, std::chrono::nanoseconds time) {
-  // All bits mean for ever, which the caller did not ask for.
+  // INFINITE, all bits set, means no timeout, which the caller did not request.
   const auto milliseconds =
       std::clamp<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(time).count(), 0, INFINITE - 1);
   WaitOnAddress(&word, &seen, sizeof(word), static_cast<DWORD>(milliseconds));

@@ -7,12 +7,14 @@
 
 namespace rnicd {
 
-// Tells when files without a name, such as memfds, have ended: when nobody has them open or mapped any more, nor as an
-// O_PATH descriptor, nor on the way in a socket. Only then are their pages free. A watch keeps no file alive; on
-// Windows until the next TakeEnded. Errors:  ErrnoStatus of the call. Threads: safe.
+// Detects the end of files without a name, such as memfds: no process has the file open or mapped, not even through an
+// O_PATH descriptor, and no socket has it queued. Only then are its pages free. A watch does not keep a file alive,
+// except on Windows until the next TakeEnded.
+// Errors:  ErrnoStatus of the call.
+// Threads: safe.
 class FileWatch {
  public:
-  // The same for every descriptor of one file. Never given to another file.
+  // The same for every descriptor of one file. Never reused for another file.
   using Id = int;
 
   virtual ~FileWatch() = default;
@@ -23,8 +25,8 @@ class FileWatch {
 };
 
 // On Linux with inotify: the kernel reports IN_DELETE_SELF when the last reference to a nameless file's directory entry
-// goes. On Windows a section has ended when no process has a handle of it; one that is only mapped is taken for ended,
-// because no call tells.
+// goes. On Windows a section has ended when no process has a handle of it; one that is only mapped counts as ended,
+// because no call reports mappings.
 // Errors: ErrnoStatus; EMFILE also when fs.inotify.max_user_instances is reached.
 // Source: inotify(7); NtQueryObject.
 absl::StatusOr<std::unique_ptr<FileWatch>> NewFileWatch();

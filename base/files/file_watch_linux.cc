@@ -60,7 +60,8 @@ class InotifyWatch final : public FileWatch {
     }
   }
 
-  // The kernel drops reports above fs.inotify.max_queued_events; its list of watches is what is left.
+  // The kernel drops reports above fs.inotify.max_queued_events. A file whose watch the kernel does not list any more
+  // has ended.
   void TakeLost(std::vector<Id>& ended) RNICD_REQUIRES(mutex_) {
     std::set<Id> left;
     std::ifstream list(absl::StrCat("/proc/self/fdinfo/", events_.get()));
@@ -71,7 +72,7 @@ class InotifyWatch final : public FileWatch {
       }
     }
     if (!list.eof()) {
-      return;  // Not read: nothing is known to have ended.
+      return;  // The list could not be read: assume that no file has ended.
     }
     std::erase_if(watched_, [&](Id id) {
       const bool has_ended = !left.contains(id);

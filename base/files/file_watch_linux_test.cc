@@ -52,7 +52,7 @@ TEST_F(FileWatchTest, KnowsAFileByEachOfItsDescriptors) {
 
 TEST_F(FileWatchTest, AFileThatIsNotOpenIsNoFile) { EXPECT_FALSE(watch_->Add(-1).ok()); }
 
-// Above the length of its queue the kernel forgets.
+// The kernel drops events above the limit of its queue.
 TEST_F(FileWatchTest, EndsThatTheKernelForgotAreFound) {
   size_t queued = 0;
   std::ifstream("/proc/sys/fs/inotify/max_queued_events") >> queued;

@@ -23,7 +23,7 @@ bool IsLast(HANDLE handle) {
          facts.HandleCount <= 1;
 }
 
-// Nothing reports that a section ends, so this has a handle of each and looks at the number of its handles.
+// Windows does not report the end of a section, so the watch keeps a handle of each section and polls its handle count.
 class HandleWatch final : public FileWatch {
  public:
   absl::StatusOr<Id> Add(int fd) override {

@@ -10,8 +10,8 @@
 
 namespace rnicd {
 
-// Lets another user write the file, and returns the cause for which it is refused then. Root gives the file away; any
-// other user may not, and opens it to everybody.
+// Lets another user write the file, and returns the expected cause of the refusal. Root changes the owner; any other
+// user may not, and makes the file writable for all.
 inline std::string LetAnotherUserWrite(const std::string& path) {
   constexpr uid_t kNobody = 65534;
   if (chown(path.c_str(), kNobody, static_cast<gid_t>(-1)) == 0) {

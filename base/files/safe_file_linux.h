@@ -15,10 +15,9 @@ namespace rnicd {
 // The rule itself, for a process whose effective user is `user`. `path` is for the error's text.
 absl::Status CheckSafeFile(const std::string& path, const struct stat& facts, uid_t user);
 
-// Where a use of the file at this path, or its making, failed with EACCES though its permissions allow this process
-// what it `wanted` (access(2)): text that says so, with what to do, to be appended to the failure. Otherwise empty.
-// Landlock refuses so what is in a folder that was replaced since the start; without this, its reader would look at
-// permissions.
+// Text to append to an EACCES failure of opening or creating the file at this path, when its permissions allow this
+// process the access `wanted` (access(2)). It gives the cause and the remedy. Otherwise empty. Landlock refuses files
+// in a folder that was replaced since the start; without this text the reader would look for wrong permissions.
 std::string WhyDenied(const std::string& path, int error_number, int wanted);
 
 // The failure of a system call on a file: kFailedPrecondition, "PATH: fsync: EIO".

@@ -210,7 +210,7 @@ TEST(WhyDenied, PermissionsThatForbidItNeedNoWord) {
   std::ofstream(file) << "text";
   ASSERT_EQ(chmod(file.c_str(), 0), 0);
   ASSERT_EQ(chmod(folder.c_str(), 0555), 0);
-  // Root may everything, so it is another user meanwhile.
+  // Root passes every permission check, so the test runs as another user meanwhile.
   const uid_t user = geteuid();
   ASSERT_TRUE(user != 0 || seteuid(kStranger) == 0);
   EXPECT_EQ(WhyDenied(file, EACCES, R_OK), "");

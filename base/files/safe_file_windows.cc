@@ -16,7 +16,7 @@
 namespace rnicd {
 namespace {
 
-// Rights with which somebody changes the bytes of a file, or gets the right to.
+// Rights that allow changing a file's bytes, or acquiring the right to change them.
 constexpr DWORD kChanges = FILE_WRITE_DATA | FILE_APPEND_DATA | WRITE_DAC | WRITE_OWNER | GENERIC_WRITE | GENERIC_ALL;
 
 using Sid = std::array<std::byte, SECURITY_MAX_SID_SIZE>;
@@ -32,8 +32,8 @@ absl::Status Failed(const std::string& path, std::string_view call, DWORD error)
   return Refused(path, WindowsDetail(call, error));
 }
 
-// Those who may own a trusted file and write to it: the system, the Administrators, and the user of this process. The
-// entry for whoever owns the file stands for one of these, as the owner is looked at, too.
+// The accounts that may own a trusted file and write to it: the system, the Administrators, and the user of this
+// process. OWNER RIGHTS stands for one of these, because the owner is checked as well.
 class Trusted {
  public:
   Trusted() {
@@ -67,7 +67,7 @@ class Trusted {
   alignas(TOKEN_USER) std::array<std::byte, sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE> user_{};
 };
 
-// Whether nobody but the trusted may change the file.
+// Whether only trusted accounts may change the file.
 bool OnlyTrustedWrite(PACL list, Trusted& trusted) {
   if (list == nullptr) {
     return false;
@@ -81,7 +81,7 @@ bool OnlyTrustedWrite(PACL list, Trusted& trusted) {
     if ((allowed->Header.AceFlags & INHERIT_ONLY_ACE) != 0 || allowed->Header.AceType == ACCESS_DENIED_ACE_TYPE) {
       continue;
     }
-    // Other kinds of entries are not looked into.
+    // Other kinds of entries are not examined.
     if (allowed->Header.AceType != ACCESS_ALLOWED_ACE_TYPE) {
       return false;
     }

@@ -38,8 +38,10 @@ bool IsAmong(const Names& names, absl::string_view name) {
 }
 
 // A dash in a name is an underscore.
+std::string NameOf(absl::string_view text) { return absl::StrReplaceAll(text, {{"-", "_"}}); }
+
 absl::CommandLineFlag* FindFlag(absl::string_view name) {
-  const std::string known = absl::StrReplaceAll(name, {{"-", "_"}});
+  const std::string known = NameOf(name);
   return IsAmong(kRefused, known) ? nullptr : absl::FindCommandLineFlag(known);
 }
 
@@ -69,6 +71,8 @@ Setting PartsOf(absl::string_view text) {
 
 class FlagsInput {
  public:
+  explicit FlagsInput(const ProgramText& program) : program_(program) {}
+
   // Returns an argument that absl answers; null if there is none.
   char* ReadArguments(std::span<char*> arguments) {
     char* question = nullptr;
@@ -141,7 +145,9 @@ class FlagsInput {
       setting.value = "false";
     }
     if (flag == nullptr) {
-      AddMistake(place, absl::StrCat("--", absl::CHexEscape(setting.name), ": there is no such flag"));
+      const std::string advice = program_.advice == nullptr ? "" : program_.advice(NameOf(setting.name));
+      AddMistake(place, absl::StrCat("--", absl::CHexEscape(setting.name), ": there is no such flag",
+                                     advice.empty() ? "" : "; ", advice));
       return;
     }
     if (!setting.value.has_value() && !flag->IsOfType<bool>()) {
@@ -158,6 +164,7 @@ class FlagsInput {
 
   void AddMistake(const std::string& place, const std::string& what) { mistakes_.push_back(place + what); }
 
+  const ProgramText& program_;
   std::vector<std::string> mistakes_;
 };
 
@@ -179,7 +186,7 @@ void Answer(char* name, char* question, const ProgramText& program) {
 }  // namespace
 
 std::vector<std::string> ReadFlags(int argc, char** argv, const ProgramText& program) {
-  FlagsInput input;
+  FlagsInput input(program);
   char* const question = input.ReadArguments(std::span(argv, static_cast<size_t>(argc)).subspan(1));
   if (question != nullptr && input.mistakes().empty()) {
     Answer(argv[0], question, program);

@@ -27,6 +27,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
+std::string AdviceFor(const std::string& flag) { return flag == "tested_old" ? "set --tested_text" : ""; }
+
 class ReadFlagsTest : public ::testing::Test {
  protected:
   ReadFlagsTest() {
@@ -41,7 +43,8 @@ class ReadFlagsTest : public ::testing::Test {
     for (std::string& argument : arguments) {
       argv.push_back(argument.data());
     }
-    return ReadFlags(static_cast<int>(argv.size()), argv.data(), {.purpose = "", .version = "", .folder = "base/"});
+    return ReadFlags(static_cast<int>(argv.size()), argv.data(),
+                     {.purpose = "", .version = "", .folder = "base/", .advice = AdviceFor});
   }
 
   // A file of flags with this content; its path.
@@ -90,6 +93,10 @@ TEST_F(ReadFlagsTest, EveryMistakeIsALine) {
                   "unexpected argument: \"word\"", "unexpected argument: \"--\"", "unexpected argument: \"-\"",
                   "unexpected argument: \"\"", StartsWith("--tested_number: must be a whole number"),
                   "--tested_text: must have a value"));
+}
+
+TEST_F(ReadFlagsTest, TheProgramAdvisesWhatToUseInPlaceOfAFlagThatDoesNotExist) {
+  EXPECT_THAT(Read({"--tested-old=1"}), ElementsAre("--tested-old: there is no such flag; set --tested_text"));
 }
 
 // They would set flags that nobody checks, or hide mistakes.

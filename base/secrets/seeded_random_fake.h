@@ -7,8 +7,9 @@
 
 namespace rnicd {
 
-// The same numbers for the same seed on every machine. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number
-// generators" (splitmix64). Threads: safe.
+// The same numbers for the same seed on every machine.
+// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (splitmix64).
+// Threads: safe.
 class SeededRandom final : public RandomSource {
  public:
   explicit SeededRandom(uint64_t seed) : state_(seed) {}

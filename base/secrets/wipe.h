@@ -7,8 +7,8 @@ namespace rnicd {
 // Clears bytes that held a secret; the compiler never leaves it out. Threads: safe.
 void Wipe(void* bytes, size_t size) noexcept;
 
-// Frees what malloc has allocated, and clears it first: what a secret was copied to is not to wait in the heap for
-// somebody who takes the process over. May be null. Threads: safe.
+// Frees memory from malloc, and clears it first, so that no copy of a secret stays in the heap for an attacker who
+// takes over the process. May be null. Threads: safe.
 void WipeAndFree(void* memory) noexcept;
 
 // Clears some of the stack below the caller, where functions that have returned left copies of what they worked on.

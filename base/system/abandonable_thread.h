@@ -11,14 +11,14 @@
 
 namespace rnicd {
 
-// A thread that the system may block for good, as a pipe that nobody reads or a disk that hangs does. Its owner waits
-// for it no longer than it wants to.
-// Lifetime: `run` owns what it uses, or learns when that ends. EndBy is called once, before the destructor.
+// A thread that the system may block without a limit, for example on a pipe without a reader or on a disk that hangs.
+// Its owner waits for it with a timeout.
+// Lifetime: `run` owns what it uses, or is notified when that ends. EndBy is called once, before the destructor.
 class AbandonableThread {
  public:
   explicit AbandonableThread(std::function<void()> run);
 
-  // Joins the thread if `run` has returned by then. Otherwise leaves it behind and returns false.
+  // Joins the thread if `run` has returned by then. On timeout abandons it and returns false.
   bool EndBy(Instant deadline);
 
  private:
@@ -26,7 +26,7 @@ class AbandonableThread {
   std::thread thread_;
 };
 
-// What `call` returns; nothing if it has not returned by then, and its thread is left behind.
+// The result of `call`; nothing on timeout, and its thread is then abandoned.
 template <typename T>
 std::optional<T> ResultBy(Instant deadline, std::function<T()> call) {
   const auto result = std::make_shared<std::optional<T>>();

@@ -16,7 +16,7 @@ TEST(Heap, AllocatedBytesAreAtLeastThoseAskedFor) {
   }
 }
 
-// What is allocated stays as it is.
+// Allocated memory keeps its content.
 TEST(Heap, ReturnFreedMemoryTakesNothingThatIsUsed) {
   auto* const kept = static_cast<char*>(std::malloc(4096));
   ASSERT_NE(kept, nullptr);

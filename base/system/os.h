@@ -9,7 +9,7 @@
 
 namespace rnicd {
 
-// What can no longer be done with a memory file, by anybody.
+// Operations on a memory file that are forbidden, for every process.
 // Source: fcntl(2), "File Sealing".
 struct Seals {
   // Make it smaller, or larger.
@@ -39,7 +39,7 @@ struct MemoryFileFacts {
   // Bytes of one page behind the file; kNdkPageBytes for the kernel's smallest pages, whatever their size, and for a
   // dma-buf, whose pages only its exporter knows.
   uint64_t page_bytes = 0;
-  // None for anything but a memory file.
+  // Empty for anything but a memory file.
   Seals seals;
   // Device and inode together identify the file among all open files.
   uint64_t device = 0;
@@ -86,25 +86,26 @@ class Os {
   // Faults every page in, writable; begins at a page. Fails, instead of raising a signal, when pages run out.
   virtual absl::Status Populate(std::span<std::byte> mapping) = 0;
 
-  // The calls below take the lock of the file, which a client that has the file can hold.
+  // The calls below take the lock of the file. A client that has the file can hold this lock, and so block them.
 
   // Changes the size of a file that is not sealed. Pages beyond the new size are freed.
   virtual absl::Status Resize(int fd, uint64_t size) = 0;
   // Changes the size of a mapping of a whole file, which may move. What was populated stays so.
   virtual absl::StatusOr<std::span<std::byte>> Remap(std::span<std::byte> mapping, uint64_t size) = 0;
-  // Takes pages for this part of the file, so that Populate is faster: it then makes the entries of the page tables and
-  // the zeros, and does not wait for other threads that populate the same file.
+  // Reserves pages for this part of the file, so that Populate is faster: Populate then only fills the page tables and
+  // zeroes the pages, and does not wait for other threads that populate the same file.
   virtual absl::Status Reserve(int fd, uint64_t offset, uint64_t bytes) = 0;
   // Makes the pages of this part of a file that has none there, as zeros. Takes no lock of the address space, so it
   // delays no other thread of the process.
   virtual absl::Status MakePages(int fd, uint64_t offset, uint64_t bytes, uint64_t page_bytes) = 0;
   // Fills the page tables for pages that the file has; several times as fast as Populate.
   virtual absl::Status MapPages(std::span<std::byte> mapping) = 0;
-  // Asks for transparent huge pages in the mapping. False where the kernel gives shared memory none by advice.
+  // Requests transparent huge pages in the mapping. False where the kernel does not give them to shared memory on
+  // request.
   virtual bool AdviseHugePages(std::span<std::byte> mapping) = 0;
 };
 
-// What memory of so many bytes occupies: whole pages of the kernel's.
+// Bytes that memory of this size occupies: whole pages of the kernel.
 inline uint64_t OccupiedBytes(const Os& os, uint64_t bytes) {
   return (bytes + os.page_bytes() - 1) / os.page_bytes() * os.page_bytes();
 }

@@ -85,7 +85,7 @@ int BitsOf(const Seals& seals) {
   return bits;
 }
 
-// What the kernel says of a file without seals. Only a dma-buf is looked at further; its size is what lseek(2) reports.
+// The kernel's facts about a file without seals. Only a dma-buf is examined further; its size is what lseek(2) reports.
 MemoryFileFacts InspectUnsealable(int fd) {
   MemoryFileFacts facts;
   struct statfs filesystem = {};
@@ -122,8 +122,8 @@ class LinuxOsImplementation final : public Os {
     return fd;
   }
 
-  // The seals first: the kernel answers for them alone, and a file that has none may belong to a file system whose
-  // server lets the next question wait.
+  // Query the seals first: the kernel answers this query itself. A file without seals may belong to a file system with
+  // a server (FUSE), which can block the next query.
   absl::StatusOr<MemoryFileFacts> Inspect(int fd) override {
     MemoryFileFacts facts;
     const int seals = fcntl(fd, F_GET_SEALS);
@@ -168,7 +168,7 @@ class LinuxOsImplementation final : public Os {
     if (address == MAP_FAILED) {
       return ErrnoStatus("mmap", errno);
     }
-    // Bytes of clients, which must not get into a file. Fails for no mapping of this kind.
+    // The mapping holds clients' bytes, which must not get into a core dump. Never fails for a mapping of this kind.
     if (madvise(address, size, MADV_DONTDUMP) != 0) {
       const int error = errno;
       munmap(address, size);
@@ -243,7 +243,8 @@ class LinuxOsImplementation final : public Os {
     return absl::OkStatus();
   }
 
-  // A read fault maps the neighbours too, and maps pages of shared memory writable, as nobody must know of the write.
+  // A read fault also maps neighbouring pages, and maps pages of shared memory writable, because the kernel does not
+  // track the first write to them.
   absl::Status MapPages(std::span<std::byte> mapping) override {
     return AdvisePopulate(mapping, MADV_POPULATE_READ, "madvise(MADV_POPULATE_READ)");
   }

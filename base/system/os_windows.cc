@@ -87,8 +87,7 @@ class WindowsOsImplementation final : public Os {
     return facts;
   }
 
-  // Its size is sealed by nature. That nobody makes another writable mapping is up to the rights of the handles that
-  // clients get.
+  // The size of a section is always fixed. The rights of the handles that clients get prevent other writable mappings.
   absl::Status AddSeals(int fd, const Seals& seals) override {
     DWORD flags = 0;
     if (GetHandleInformation(LongToHandle(fd), &flags) == 0) {

@@ -23,7 +23,7 @@ void LimitFiles(rlim_t bytes) {
   setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-// As a thread's function that nobody around it catches for.
+// Like an exception that a thread's function throws and no code catches.
 template <typename Exception>
 void EndBy(const Exception& exception) {
   PrepareProcess();
@@ -70,7 +70,7 @@ TEST(PrepareProcess, BeyondTheLimitOfFileSizesWritingFailsAndTheProcessStays) {
 TEST(PrepareProcess, AThreadHasTheUsualStackWhateverTheLimitWas) {
   EXPECT_EXIT(
       {
-        // What glibc makes of a small limit before main.
+        // The stack size that glibc derives from a small limit before main.
         pthread_attr_t attributes;
         pthread_getattr_default_np(&attributes);
         pthread_attr_setstacksize(&attributes, size_t{64} << 10);

@@ -6,7 +6,7 @@
 
 #include "base/system/this_process.h"
 
-// What GetVersionEx says depends on the program's manifest. Source: the Windows Driver Kit, RtlGetVersion.
+// The result of GetVersionEx depends on the program's manifest. Source: the Windows Driver Kit, RtlGetVersion.
 extern "C" NTSTATUS NTAPI RtlGetVersion(OSVERSIONINFOW* version);
 
 namespace rnicd {

@@ -13,20 +13,18 @@ namespace rnicd::inline client {
 
 // How work requests and registrations travel to the daemon, and completions back.
 enum class DataPath : uint8_t {
-  // As kRings where the daemon serves rings, else as kCalls. If the environment variable RNICD_DATA_PATH is set to
-  // "calls" or "rings", as that says.
+  // As kRings where the daemon serves rings, else as kCalls. The environment variable RNICD_DATA_PATH, set to "calls"
+  // or "rings", selects one of them.
   kAutomatic,
   // Each is a gRPC call.
   kCalls,
-  // Through memory that this process and the daemon share, without a call for each. Where the daemon serves no rings,
-  // or
-  // no further ring or queue for this session, what needs one fails with the reason. Refused on Windows.
+  // Through memory that this process and the daemon share, without a call for each. If the daemon serves no rings, or
+  // no further ring or queue for this session, operations that need one fail with the reason. Refused on Windows.
   kRings,
 };
 
-// Where the daemon of this machine is found: the directory of its sockets, "/run/rnicd", on Linux; the name of its
-// pipe,
-// "\\.\pipe\rnicd", on Windows.
+// Default address of the daemon on this machine: on Linux the directory of its sockets, "/run/rnicd"; on Windows the
+// name of its pipe, "\\.\pipe\rnicd".
 std::string DefaultSocketDir();
 
 // Options of Client::Connect. The defaults suit a workload in a pod that mounts the socket directory.

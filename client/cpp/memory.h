@@ -21,8 +21,8 @@ class Connection;
 
 // The size of the pages behind a memory object. The values are bytes.
 enum class PageSize : uint64_t {
-  // Only as a wish: the largest pages that the daemon's pool has ready and whose size divides that of the memory; else
-  // 4 KiB, as transparent huge pages where the node's kernel has them for shared memory.
+  // In requests only: the largest pages that the daemon's pool has ready and whose size divides that of the memory;
+  // else 4 KiB, as transparent huge pages where the node's kernel has them for shared memory.
   kAuto = 0,
   k4KiB = 4096,
   k2MiB = 2u << 20,
@@ -79,7 +79,7 @@ class Memory {
   // Address of the first byte in this process; Register uses it as the region's address.
   VirtualAddress address() const;
   MemoryObjectId id() const;
-  // What it got; never kAuto.
+  // The page size of this memory; never kAuto.
   PageSize page_size() const;
   // Whether its pages were ready in the daemon's pool, and whether the kernel may back them by transparent huge pages.
   bool from_pool() const;

@@ -31,6 +31,7 @@
 #include "daemon/gate/method_table.h"
 #include "daemon/health/prober.h"
 #include "daemon/metrics/metrics.h"
+#include "daemon/policy/default_policy.h"
 #include "daemon/policy/policy_file.h"
 #include "daemon/rings/ring_threads.h"
 #include "daemon/server/rpc_connection_server.h"
@@ -421,7 +422,7 @@ void App::Step(int number, const char* what) const { logger_.Debug("step", {{"nu
 // A disk that hangs must hold up neither the operators' loop nor the thread that waits for the order to stop.
 absl::StatusOr<core::Policy> App::ReadPolicy() const {
   if (config_.policy_file.empty()) {
-    return core::OneTenantForEachUid(config_.uid_limits);
+    return policy::DefaultPolicy();
   }
   auto policy = ResultBy<absl::StatusOr<core::Policy>>(
       clock_.Now() + kPolicyTime, [path = config_.policy_file] { return policy::LoadPolicy(path); });

@@ -6,18 +6,32 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "base/flags/command_line.h"
 #include "base/system/heap.h"
 #include "daemon/app/app.h"
 #include "daemon/app/config/config.h"
 #include "daemon/app/host/process_host.h"
+#include "daemon/policy/default_policy.h"
 
 namespace rnicd::app {
 namespace {
 
 constexpr int kCouldNotRun = 1;
 constexpr int kBadFlags = 2;
+
+// Limits are fields of the policy: "max_regions_per_session" is regions of session_limits.
+std::string AdviceFor(const std::string& flag) {
+  absl::string_view field = flag;
+  const bool of_session = absl::ConsumeSuffix(&field, "_per_session");
+  if (!absl::ConsumePrefix(&field, "max_") || !(of_session || absl::ConsumeSuffix(&field, "_per_uid"))) {
+    return "";
+  }
+  return absl::StrCat("set ", of_session ? "session_limits" : "limits", " { ", field, ": ... } in --policy_file");
+}
 
 int Run(Config config, ProcessHost& host) {
   const auto confined = host.Confine(config);
@@ -53,13 +67,18 @@ int RunDaemon(int argc, char** argv, std::span<const ProviderKind> cards) {
       ReadFlags(argc, argv,
                 {.purpose = "owns the node's RDMA adapters and hands registered memory to processes without privilege.",
                  .version = "rnicd " RNICD_VERSION,
-                 .folder = "daemon/app/"});
+                 .folder = "daemon/app/",
+                 .advice = AdviceFor});
   Config config = ConfigFromFlags(cards, errors);
   if (!errors.empty()) {
     for (const std::string& error : errors) {
       std::fprintf(stderr, "rnicd: %s\n", error.c_str());
     }
     return kBadFlags;
+  }
+  if (config.print_default_policy) {
+    std::fputs(std::string(policy::DefaultPolicyText()).c_str(), stdout);
+    return EXIT_SUCCESS;
   }
   return RunInHost([&config](ProcessHost& host) { return Run(std::move(config), host); });
 }

@@ -16,7 +16,7 @@ absl::StatusOr<AppendFile> AppendFile::Open(std::string path) {
 absl::Status AppendFile::Reopen() {
   RNICD_ASSIGN_OR_RETURN(UniqueFd file, OpenSafeFileForAppend(path_));
   RNICD_ASSIGN_OR_RETURN(id_, IdOfOpenFile(file.get(), path_));
-  // A process that was killed in the middle of a line, or a disk without power, left it so.
+  // Left by a process that was killed in the middle of a line, or by a power failure.
   RNICD_ASSIGN_OR_RETURN(torn_, EndsWithinALine(file.get(), path_));
   file_ = std::move(file);
   return absl::OkStatus();

@@ -34,7 +34,7 @@ class AppendFile {
   explicit AppendFile(std::string path) : path_(std::move(path)) {}
 
   absl::Status Reopen();
-  // OK when the open file has the path.
+  // Opens the file that has the path, unless it is open already. OK when it is open.
   absl::Status FollowPath();
 
   std::string path_;

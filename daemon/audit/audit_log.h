@@ -17,7 +17,7 @@ namespace rnicd::audit {
 // repeated, and lines of an owner with too many, become counts (owner_account.h). Lines that cannot be written are
 // counted, and the next line that is written reports the number.
 // Lifetime: the destructor waits until the queued lines and all counts are written, but for no longer than
-//           AuditOptions::stop_timeout. Then it leaves the thread behind, and says so.
+//           AuditOptions::stop_timeout. After this timeout it abandons the thread, and logs that.
 // Threads:  safe.
 class AuditLog final : public core::Observer {
  public:
@@ -52,7 +52,7 @@ class AuditLog final : public core::Observer {
  private:
   const std::chrono::milliseconds stop_timeout_;
   const log::Logger& logger_;
-  // Shared with the thread, which may be left behind.
+  // Shared with the thread, which may be abandoned.
   const std::shared_ptr<AuditQueue> queue_;
   AbandonableThread thread_;
 };

@@ -1,4 +1,4 @@
-// A disk that hangs: the log's thread does not come back from it, and nobody else notices.
+// A disk that hangs: the log's thread blocks, and no other thread does.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kLong{60};
 
-// Takes every text whole, once it is released.
+// Accepts every text completely, once it is released.
 class HungDisk {
  public:
   AppendFile::Appended Take(std::string_view text) {

@@ -296,7 +296,7 @@ TEST_F(AuditLogTest, LinesAboveTheRateOfAnOwnerAreCounted) {
   EXPECT_LE(std::filesystem::file_size(path_), 64u * 1024 + 512);
 }
 
-// A count that is lost is lost with all that it stands for.
+// A lost count loses all decisions that it stands for.
 TEST_F(AuditLogTest, ALostCountIsCountedInFull) {
   testing::internal::CaptureStderr();
   {

@@ -68,7 +68,7 @@ void AuditQueue::WaitForWork() {
   while (!thread_.stopping) {
     const Moment now = Now();
     if (now.instant >= look_at_) {
-      // These are few, and already stand for many lines: they find room in any queue.
+      // Lines of counts are few, and each stands for many lines: they are queued even above the limit.
       accounts_.TakeDue(now, waiting_);
       look_at_ = now.instant + kLookInterval;
     }
@@ -111,7 +111,7 @@ bool AuditQueue::Take(Batch& batch) {
   thread_.writing = false;
   changed_.NotifyAll();
   WaitForWork();
-  // Stop comes first, so nobody has used the clock since.
+  // Stop precedes Abandon, and once it was called the wait above does not use the clock.
   if (thread_.abandoned) {
     return false;
   }

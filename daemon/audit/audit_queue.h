@@ -28,16 +28,16 @@ struct AuditOptions {
   uint64_t bytes_per_second = 0;
   // Clock for the time in the lines.
   std::function<WallTime()> now = std::chrono::system_clock::now;
-  // What the log's destructor waits for the file at most.
+  // Timeout of the log's destructor, which waits for the file.
   std::chrono::milliseconds stop_timeout{5000};
 };
 
-// What an AuditLog shares with its thread: the lines that wait, and the way to the file.
+// State that an AuditLog shares with its thread: the queue of lines, and the function that writes them to the file.
 // Lifetime: may outlive the log, with the thread, when the file hangs. After Abandon it uses neither clock nor logger.
 // Threads:  safe; Run is the thread's.
 class AuditQueue {
  public:
-  // Appends lines to the file; may block for as long as it likes. As AppendFile::Append.
+  // Appends lines to the file; may block without a limit. As AppendFile::Append.
   using Append = std::function<AppendFile::Appended(std::string_view)>;
 
   AuditQueue(const AuditOptions& options, const Clock& clock, Append append, const log::Logger& logger)
@@ -68,13 +68,13 @@ class AuditQueue {
     WallTime time;
   };
 
-  // Decisions by what became of them.
+  // Counts of decisions by outcome.
   struct Totals {
     std::atomic<uint64_t> lost{0};
     std::atomic<uint64_t> merged{0};
     std::atomic<uint64_t> left_out{0};
   };
-  // What the thread does, and shall do.
+  // State of the thread, and requests to it.
   struct Thread {
     bool writing = false;
     bool stopping = false;
@@ -84,7 +84,7 @@ class AuditQueue {
   bool HasWork() const RNICD_REQUIRES(mutex_) { return !waiting_.empty() || overflowed_; }
   // Returns with work, or when the log ends.
   void WaitForWork() RNICD_REQUIRES(mutex_);
-  // Queues what was admitted, as far as there is room.
+  // Queues the admitted lines as far as the queue has room.
   void Enqueue() RNICD_REQUIRES(mutex_);
   Moment Now() const RNICD_REQUIRES(mutex_) { return {.instant = clock_.Now(), .wall = options_.now()}; }
   // Waits for the next batch. False when nothing more will come after it.

@@ -8,10 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// What AppendFile asks of a file, open or by its path.
+// The file operations of AppendFile, on an open file or a path.
 namespace rnicd::audit {
 
-// Tells files apart while they exist.
+// Identifies a file as long as it exists.
 struct FileId {
   uint64_t volume = 0;
   uint64_t number = 0;

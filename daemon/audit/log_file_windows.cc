@@ -37,7 +37,7 @@ absl::StatusOr<FileId> IdOfOpenFile(int file, const std::string& path) {
   return IdOf(*facts);
 }
 
-// Opened without any right to its bytes, so that it cannot be in anybody's way.
+// Opened without any right to its bytes, so that it does not conflict with other users of the file.
 bool PathHasFile(const std::string& path, const FileId& id) {
   const std::u8string utf8(path.begin(), path.end());
   const UniqueFd file(HandleToLong(CreateFileW(std::filesystem::path(utf8).c_str(), FILE_READ_ATTRIBUTES,

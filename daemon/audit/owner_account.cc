@@ -9,12 +9,12 @@
 namespace rnicd::audit {
 namespace {
 
-// They tell the story of sessions, in which everything else has its place.
+// Lines on the begin and end of a session are the context of all its other lines, so they have a budget of their own.
 bool IsOnASession(const AuditLine& line) {
   return line.what == "SessionService.OpenSession" || line.what == "session.end";
 }
 
-// Operators and device plugins are trusted, and what they do must be known.
+// Operators and device plugins are trusted, and all their actions must be recorded.
 bool IsNeverLeftOut(const AuditLine& line) {
   return line.caller.has_value() && line.caller->role != core::Role::kWorkload;
 }

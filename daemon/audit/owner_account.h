@@ -20,7 +20,7 @@ struct Moment {
   WallTime wall;
 };
 
-// Fate of a line.
+// Outcome of a line.
 enum class Fate : uint8_t {
   kWritten,
   // Counted by a line that will be written later.
@@ -30,15 +30,16 @@ enum class Fate : uint8_t {
 };
 
 // The lines of one owner: decides which are written, which are merged into one, and which are left out. Every decision
-// is told, by a line of its own or as part of a count.
+// is recorded, by a line of its own or as part of a count.
 //
-// - A refusal that says the same as an earlier one is merged with it. The count is written when a period is over: after
-//   kPeriodMin, then twice as long while it goes on, up to kPeriodMax. It waits for the budget, too.
+// - A refusal that repeats an earlier one is merged with it. The count is written at the end of a period: kPeriodMin at
+//   first, doubled while the repeats continue, up to kPeriodMax. It waits for the budget, too.
 // - The lines on the beginning and the end of sessions have a budget of their own. Above it they are merged.
-// - Everything else that is above the budget is left out, and the number of these lines is written at such periods.
+// - Everything else that is above the budget is left out, and the number of these lines is written at the same periods.
 // - Lines of operators and device plugins are never left out.
 //
-// Lines go to `out`, in order. Threads: one at a time.
+// Lines go to `out`, in order.
+// Threads: one at a time.
 class OwnerAccount {
  public:
   static constexpr std::chrono::seconds kPeriodMin{1};
@@ -54,11 +55,11 @@ class OwnerAccount {
   void TakeDue(const Moment& now, std::vector<AuditLine>& out);
   // Writes all counts, whatever the budget.
   void TakeAll(const Moment& now, std::vector<AuditLine>& out);
-  // True when a new account would do the same, and nothing remains to be written.
+  // True when this account behaves as a new one, and has nothing left to write.
   bool IsIdle(Instant now) const;
 
  private:
-  // Lines that say the same, after one that was written.
+  // Repeats of a line that was written.
   struct Repeats {
     uint64_t session_id = 0;
     bool session_ended = false;

@@ -146,7 +146,7 @@ TEST_F(OwnerAccountTest, ACountWaitsForTheBudget) {
   while (Add(Line("y", core::Role::kWorkload)) == Fate::kWritten) {
   }
   Written();
-  // The line that says what was left out is a debt first.
+  // The line that reports the lines left out exceeds the budget at first.
   const std::vector<AuditLine> lines = Pass(seconds(10));
   const auto count = std::find_if(lines.begin(), lines.end(), [](const AuditLine& line) { return line.what == "x"; });
   ASSERT_NE(count, lines.end());
@@ -232,7 +232,7 @@ TEST_F(OwnerAccountTest, IsIdleWhenAllIsToldAndItsBudgetIsRenewed) {
   EXPECT_TRUE(account_.IsIdle(Now().instant));
   UseUpBudget();
   EXPECT_FALSE(account_.IsIdle(Now().instant));
-  // And the debt of the line that says what was left out.
+  // And the excess of the line that reports the lines left out.
   Pass(2 * ByteBudget::kSaved);
   EXPECT_TRUE(account_.IsIdle(Now().instant));
 }

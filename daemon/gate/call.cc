@@ -94,7 +94,7 @@ bool Call::Finish(const absl::Status& status, const Fill& fill) {
     if (fill != nullptr) {
       fill();
     }
-    // Nobody writes into the messages from here on.
+    // The messages are not written any more from here on.
     ended_ = true;
     request = request_.get();
     response = status.ok() ? response_.get() : nullptr;

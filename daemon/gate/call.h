@@ -21,8 +21,8 @@
 
 namespace rnicd::gate {
 
-// The client's end of one call: messages and errors out, on whatever wire. The gate and the services know none, and
-// their tests have an end of their own.
+// The client's end of one call: messages and errors out, on whatever wire. The gate and the services do not depend on a
+// wire; their tests use an implementation of their own.
 // Lifetime: shared by the call.
 // Threads:  safe; SetOnWritten only while the call begins.
 class ClientEnd {
@@ -82,7 +82,7 @@ class Call : public std::enable_shared_from_this<Call> {
   // Runs `hook` when the client cancels or disconnects before the call has ended, and at once if it has ended. For what
   // waits on behalf of the call. Must be called once at most.
   void OnCancel(std::function<void()> hook);
-  // The call waits for something: its duration tells nothing about the daemon, and is not measured.
+  // The call waits for something: its duration is no measure of the daemon, and is not recorded.
   void DoNotMeasure() { is_measured_.store(false); }
   // Ends the call after the client cancelled or disconnected.
   void Cancel();

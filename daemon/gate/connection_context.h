@@ -21,7 +21,8 @@ namespace rnicd::gate {
 
 // The identity of one connection: its caller, its tenant, and the session it carries. The service objects of the
 // connection's own server hold it, so that identity is known by construction and never looked up.
-// Lifetime: from accept until its server is destroyed. Threads: safe.
+// Lifetime: from accept until its server is destroyed.
+// Threads: safe.
 class ConnectionContext {
  public:
   // `node` and `registry` outlive the context.

@@ -91,7 +91,7 @@ class FakeEnd final : public ClientEnd {
     later_ = std::move(task);
   }
   void Finish(const absl::Status& status, const Message* response) override {
-    // They keep the call, or the stream, which keeps this.
+    // They keep the call or the stream alive, which keeps this alive.
     later_ = nullptr;
     on_written_ = nullptr;
     ended_.Set({.code = status.code(),
@@ -111,7 +111,7 @@ class FakeEnd final : public ClientEnd {
     return ended.has_value() ? std::optional(ended->code) : std::nullopt;
   }
   int times() const { return ended_.times(); }
-  // How late the call is to end.
+  // Delay before the call ends.
   std::chrono::nanoseconds delay() const { return delay_; }
   // The messages of a stream, until now.
   std::vector<std::string> written() const {

@@ -124,7 +124,7 @@ Method Bound(const core::Operation& row, std::function<Result(Parameters...)> ha
 
 }  // namespace internal
 
-// A method with its handler. What the handler takes says what it is, in this order and as far as it needs them: the
+// A method with its handler. The handler's parameters decide how it is called. Each is optional, in this order: the
 // call, as Call& or as const std::shared_ptr<Call>& to keep it; a const core::SessionGuard&, held until the handler
 // returns; the request; and for the response
 //   Response*               which it fills, and returns how the call ends; or it returns void, and ends the call later;
@@ -148,12 +148,12 @@ class MethodIndex {
  public:
   explicit MethodIndex(std::vector<Method> methods);
 
-  // "/rnicd.v1.MemoryService/CreateMr". Never null: a path that nobody serves has a method of its own, whose calls are
-  // counted as all others are and end with METHOD_UNKNOWN.
+  // "/rnicd.v1.MemoryService/CreateMr". Never null: an unknown path has a method of its own, whose calls are counted as
+  // all others are and end with METHOD_UNKNOWN.
   const Method& Find(std::string_view path) const;
   const std::vector<Method>& methods() const { return methods_; }
   // Compares the methods with core::kOperations and with the services compiled into this program. Errors: kInternal
-  // with what has no handler, no row or no method of the wire, or other messages than the wire says.
+  // with what has no handler, no row or no method of the wire, or messages that differ from those of the wire.
   absl::Status Check() const;
 
  private:

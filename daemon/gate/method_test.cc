@@ -15,7 +15,7 @@ Method Handled(const core::Operation& row) {
   return Serve(row, [](const core::SessionGuard&, const Request&, Response*) { return absl::OkStatus(); });
 }
 
-// What the check says of the methods that it does serve; the other rows have no handler here.
+// Findings of the check on the methods that it serves; the other rows have no handler here.
 std::string Wrong(std::vector<Method> methods) {
   const std::string said(MethodIndex(std::move(methods)).Check().message());
   return said.substr(said.rfind('['));

@@ -11,7 +11,8 @@ namespace rnicd::health {
 
 // Joins the health of the cards with that of the daemon itself, and notifies its subscribers of changes: the health
 // streams of operators.
-// Lifetime: outlives its subscribers. Threads: safe.
+// Lifetime: outlives its subscribers.
+// Threads: safe.
 class HealthBoard {
  public:
   // Called after a change; the listener reads the board. May still be called once after Unsubscribe.

@@ -21,7 +21,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kInterval{1};
-// So many intervals that no probe is late because the test waits for it.
+// So long that no probe times out while the test waits for it.
 constexpr milliseconds kProbeTimeout = std::chrono::hours(1);
 constexpr uint64_t kForEver = UINT64_MAX;
 
@@ -97,7 +97,7 @@ class ProberTest : public ::testing::Test {
       return condition();
     }));
   }
-  // Change number `index`, after as many probes as it takes.
+  // Change number `index`; runs probes until it comes.
   Change ProbeUntilChange(size_t index) {
     ProbeUntil([&] { return changes_.size() > index; });
     return changes_.At(index);
@@ -106,7 +106,7 @@ class ProberTest : public ::testing::Test {
     hangs_.Hang("soft0", place);
     ProbeUntil([&] { return hangs_.IsHanging("soft0", place); });
   }
-  // Calls `check` while each of as many probes of the adapter may run.
+  // Calls `check` repeatedly until `probes` more probes of the adapter have succeeded.
   void DuringProbes(const Prober& prober, uint64_t probes, const std::function<void()>& check) {
     const uint64_t last = prober.Read()[0].probes_ok + probes;
     while (prober.Read()[0].probes_ok < last) {

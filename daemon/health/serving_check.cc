@@ -79,7 +79,7 @@ struct ServingCheck::Board {
         verdict.failing.push_back({.part = part.name, .text = part.problem});
       }
     }
-    // Nothing is asked any more when the listener does not return.
+    // If the listener does not return, no round begins any more.
     if (verdict.live() && now - round > kDeadline + kInterval) {
       verdict.hanging.push_back({.part = "serving check", .text = "the serving check does not go on"});
     }

@@ -19,7 +19,7 @@ struct ServingPart {
   using Answer = std::function<void(std::string problem)>;
 
   std::string name;
-  // Has `answer` called once, where the part does its work. Does not wait for it.
+  // Makes the part call `answer` once, on the thread where it does its work. Does not wait for the call.
   std::function<void(Answer answer)> ask;
 };
 

@@ -11,7 +11,7 @@
 
 namespace rnicd::metrics {
 
-// What slow clients can hold of a server.
+// Limits on what slow clients can hold of a server.
 struct ConnectionLimits {
   // Time from the start of a connection until its request is complete.
   std::chrono::nanoseconds request_time;
@@ -25,9 +25,10 @@ struct ConnectionLimits {
 };
 
 // The open connections of a server. A connection past its time is cut off, and so is the oldest one where a new one
-// exceeds a limit: clients without manners then keep out each other, and never a client that is quick.
-// To cut off is to shut the socket down, which the server's event loop sees; the server closes it.
-// Lifetime: outlived by the clock; the server calls Remove for all connections before the destructor. Threads: safe.
+// exceeds a limit: slow clients then displace each other, and never a quick client. To cut off is to shut the socket
+// down, which the server's event loop sees; the server closes it.
+// Lifetime: outlived by the clock; the server calls Remove for all connections before the destructor.
+// Threads: safe.
 class ConnectionDeadlines {
  public:
   ConnectionDeadlines(const ConnectionLimits& limits, const Clock& clock);
@@ -68,7 +69,7 @@ class ConnectionDeadlines {
   ConditionVariable changed_;
   // The key is the descriptor.
   std::map<int, Connection> connections_ RNICD_GUARDED_BY(mutex_);
-  // When the thread looks again without being told to.
+  // Time of the thread's next check without a wake-up.
   Instant next_look_ RNICD_GUARDED_BY(mutex_) = Instant::max();
   bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -39,8 +39,8 @@ constexpr ConnectionLimits kLimits = {.request_time = std::chrono::seconds(2),
                                       .response_bytes = size_t{32} << 20};
 // At this limit libmicrohttpd accepts no more. It is never reached: above kLimits are only connections that were cut
 // off and that the next round of the event loop closes; a round accepts 11. With the two descriptors of its own they
-// are fewer than the 128 events that it takes at once: after just so many it waits for more before it looks at what it
-// was told, and the stop is not noticed.
+// are fewer than the 128 events that it takes at once: after exactly that many events it waits for more before it
+// checks its control channel, and misses the stop.
 constexpr unsigned kConnections = 125;
 // For the headers of a request and of its response.
 constexpr size_t kConnectionBytes = size_t{16} << 10;

@@ -38,7 +38,9 @@ struct Route {
 // Serves the daemon's pages over plain HTTP, on one thread; a path without a route is 404, any method but GET and HEAD
 // 405. A connection carries one request, which must come within 2 seconds; its body is not read. A response that its
 // client has not taken after 5 seconds is cut off. Where slow clients have too many connections, the oldest of these is
-// cut off. Lifetime: the destructor waits for a running request. Threads: safe.
+// cut off.
+// Lifetime: the destructor waits for a running request.
+// Threads: safe.
 class Exposer {
  public:
   // `address`: host:port with a numeric host; "[::]" stands for every address of the machine, in IPv4 too; port 0

@@ -40,7 +40,7 @@ struct Manner {
   std::string more;
   // Read in each second.
   size_t reads = 0;
-  // What a request, or the response to it, may take.
+  // Timeout of a request, and of the response to it.
   seconds limit{2};
 };
 
@@ -67,7 +67,7 @@ class SlowClient {
     pollfd state = {.fd = fd_.get(), .events = POLLRDHUP, .revents = 0};
     return poll(&state, 1, 0) == 1;
   }
-  // Everything until the server hangs up, or is silent for kTimeout.
+  // Everything until the server closes the connection, or sends nothing for kTimeout.
   std::string ReadAll() const {
     const timeval wait = {.tv_sec = kTimeout.count(), .tv_usec = 0};
     setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
@@ -91,8 +91,8 @@ class SlowClient {
   const Manner manner_;
 };
 
-// An exposer for which time passes only when the test says so: while it stands, slow clients are cut off only because
-// they are too many.
+// An exposer with a clock that the test controls: while the clock stands, slow clients are cut off only by the limit on
+// their number.
 class SlowClientsTest : public ::testing::TestWithParam<Manner> {
  protected:
   SlowClientsTest() {

@@ -29,11 +29,12 @@ SocketAddress HostOf(const void* address);
 // Whether the kernel has sockets of IPv6.
 bool HasIpv6();
 
-// Ends the connection in both directions: the server's loop sees it and closes the socket, which then drops what the
-// client has not taken; the kernel would keep it for minutes.
+// Ends the connection in both directions: the server's loop detects that and closes the socket, which then drops unread
+// output; otherwise the kernel would keep it for minutes.
 void ShutDown(int socket);
-// The server closes a connection once the kernel has all of the response. So the kernel takes little at a time, and on
-// Linux has as much time for the rest, where a client takes nothing; otherwise it would keep megabytes for minutes.
+// Limits what the kernel buffers for the socket and, on Linux, sets the timeout `time` for a client that reads nothing.
+// The server closes a connection once the kernel has all of the response; without the limits the kernel would keep
+// megabytes for minutes.
 void LimitKernel(int socket, std::chrono::nanoseconds time);
 // Why the last call of this thread on a socket failed, as "address: cause".
 std::string SocketErrorDetail(std::string_view address);

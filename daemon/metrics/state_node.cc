@@ -86,7 +86,7 @@ void AddPool(const core::MemoryPool& pool, Families& families) {
   families.Add(Metric::kPoolRefill, std::chrono::duration<double>(state.refill_time).count());
 }
 
-// On the page also without a pool, so that a rule about it is never about nothing.
+// On the page also without a pool, so that alert rules always have a series.
 void DeclarePool(Families& families) {
   for (const Metric metric : {Metric::kPoolReadyBytes, Metric::kPoolWantedBytes, Metric::kPoolHits, Metric::kPoolMisses,
                               Metric::kPoolRefill}) {

@@ -33,7 +33,7 @@ Groups GroupByLabel(const Sources& sources) {
     for (size_t index = 0; index < core::kResourceCount; ++index) {
       const auto resource = static_cast<Resource>(index);
       const uint64_t used = tenant->ledger()->used(resource);
-      // A grant that has ended limits nobody any more.
+      // A grant that has ended has no limits any more.
       const uint64_t limit = tenant->closed() ? 0 : tenant->ledger()->limit(resource);
       group.used[index] += used;
       group.limit[index] += limit;

@@ -150,7 +150,7 @@ void ValidateRole(const v1::RolePolicy& role, const SourceLocation& location, Pa
 }  // namespace
 
 void ValidatePolicy(const v1::Policy& policy, const SourceLocation& location, ParseErrors& errors) {
-  // More likely a file that was cut off, as on a full disk, than the wish to refuse everybody.
+  // More likely a truncated file, for example after a full disk, than the intention to refuse all callers.
   if (policy.tenant().empty() && policy.role().empty()) {
     errors.Add(1, "the file has neither a tenant nor a role; with a role alone only grants let callers in");
   }

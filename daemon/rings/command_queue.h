@@ -9,7 +9,7 @@
 
 namespace rnicd::rings {
 
-// Commands for a thread that looks for them between two turns.
+// Commands for a thread that executes them between two turns.
 // Threads: Add from any; RunAll by that thread.
 class CommandQueue {
  public:
@@ -25,7 +25,7 @@ class CommandQueue {
  private:
   Mutex mutex_;
   std::vector<Command> commands_ RNICD_GUARDED_BY(mutex_);
-  // True while a command waits, so that a busy thread need not take the lock to know.
+  // True while a command waits, so that a busy thread can check without the lock.
   std::atomic<bool> waiting_{false};
 };
 

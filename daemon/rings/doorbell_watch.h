@@ -9,9 +9,10 @@
 
 namespace rnicd::rings {
 
-// What a thread sleeps on that serves rings: the doorbells of its rings, and Interrupt. A doorbell is reported once for
-// each time that it rings, and never read.
-// Lifetime: outlives no doorbell that it listens to. Threads: Interrupt from any, the rest from one.
+// The wait of a thread that serves rings: for the doorbells of its rings, and for Interrupt. A doorbell is reported
+// once for each time that it rings, and never read.
+// Lifetime: outlives no doorbell that it listens to.
+// Threads: Interrupt from any, the rest from one.
 class DoorbellWatch {
  public:
   // What Wait reports for a doorbell; the caller's own, never null.
@@ -28,7 +29,7 @@ class DoorbellWatch {
   virtual bool Unmute(int doorbell, Owner owner) = 0;
   virtual void Remove(int doorbell) = 0;
 
-  // Waits for doorbells or Interrupt, `longest` at most; without it as long as it takes. Calls `heard` for some of the
+  // Waits for doorbells or Interrupt, with the timeout `longest`; without it, no timeout. Calls `heard` for some of the
   // doorbells that rang; the others are left to the next call. May return early.
   virtual void Wait(std::optional<std::chrono::milliseconds> longest, const std::function<void(Owner)>& heard) = 0;
   // Ends the present Wait, or the next.

@@ -15,7 +15,7 @@ namespace rnicd::rings {
 namespace {
 
 constexpr size_t kEventsAtOnce = 64;
-// Edge-triggered: each doorbell is one event, and nobody has to read the eventfd.
+// Edge-triggered: each doorbell is one event, and the eventfd need not be read.
 constexpr uint32_t kHeard = EPOLLIN | EPOLLET;
 constexpr uint32_t kMuted = EPOLLET;
 

@@ -47,7 +47,7 @@ void SetFailure(const Entry& entry, const absl::Status& status, Outcome* outcome
   outcome->field_bytes = static_cast<uint32_t>(field.size());
 }
 
-// What must be right for any outcome to be written.
+// Checks without which no outcome can be written.
 absl::Status Check(const Entry& entry) {
   const Submission& submitted = entry.submitted;
   if (submitted.flags != 0 || !std::ranges::all_of(submitted.reserved, [](uint32_t word) { return word == 0; })) {
@@ -132,7 +132,7 @@ void EntryRunner::Execute(const Entry& entry, const core::SessionGuard& guard, P
   Complete(entry, status, outcome);
 }
 
-// As with a call, a refused request is no refused entry: what was posted before it is executed.
+// As with a call, a refused request does not refuse the entry: the requests posted before it are executed.
 absl::Status EntryRunner::Post(const Entry& entry, const core::SessionGuard& guard, Payload payload, Outcome* outcome) {
   const Submission& submitted = entry.submitted;
   RNICD_RETURN_IF_ERROR(ring::DecodeChain(payload, submitted.count, &chain_));

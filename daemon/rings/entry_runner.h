@@ -24,7 +24,7 @@ struct Entry {
 };
 
 // The rings' end of core::kOperations: decodes entries, runs their operations in their sessions, and encodes the
-// outcomes, as gate and service do for calls. It decides nothing but whether an entry can be read.
+// outcomes, as gate and service do for calls. Its only decision is whether an entry can be decoded.
 // Lifetime: outlives every request that it has begun.
 // Threads:  one at a time; requests that pend complete on others.
 class EntryRunner {

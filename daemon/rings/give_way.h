@@ -8,21 +8,20 @@
 
 namespace rnicd::rings {
 
-// Lets clients run that share the processor of a busy thread: one that waits for its next outcome can only read it, and
-// submit again, when the thread leaves the processor, and with entries of other clients it would not for a whole time
-// slice of the scheduler. What else wants the processor runs then too; where that takes long, it is not let in again
-// for twenty times as long.
+// Yields the processor of a busy thread to the clients that share it: a client there cannot read its outcome and submit
+// again until the thread yields, and with entries of other clients the thread would run for a whole time slice of the
+// scheduler. Other threads run then, too: after a long yield the next one is delayed by twenty times its duration.
 // Threads: one at a time.
 class GiveWay {
  public:
   // `yield` returns when the thread has its processor again. The clock outlives this.
   GiveWay(const Clock& clock, std::function<void()> yield) : clock_(clock), yield_(std::move(yield)) {}
 
-  // There is an outcome for a client of this processor.
+  // A client of this processor has an outcome to read.
   void ClientWaits(Instant now) { waiting_since_ = waiting_since_.value_or(now); }
-  // The thread sleeps now, so that they run anyway.
+  // The thread sleeps now, so the clients run anyway.
   void Left() { waiting_since_.reset(); }
-  // To be called between turns.
+  // Yields if a client waits and no delay is in force. Called between turns.
   void Run(Instant now);
 
  private:

@@ -7,11 +7,11 @@ namespace {
 
 using std::chrono::microseconds;
 
-// A processor that takes `away` from a thread that gives it away.
+// A processor that a thread gets back `away` after it yields.
 struct World final : Clock {
   Instant Now() const override { return now; }
 
-  // How often the thread gave its processor away when it had served for another `served`.
+  // How often the thread has yielded after serving for another `served`.
   int YieldsAfter(microseconds served) {
     now += served;
     const int before = yields;

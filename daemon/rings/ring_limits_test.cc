@@ -233,7 +233,7 @@ TEST(RingRateTest, ARegistrationCostsItsBytes) {
   core::QueueOwner owner(world);
   RingClient client(*owner.session);
   const MemoryObjectId memory = owner.Memory(kBytes / kPage);
-  // What the memory cost is paid.
+  // The rate has recovered from the cost of the memory.
   world.clock.Advance(std::chrono::seconds(10));
   client.SubmitRegister(owner.Region(owner.domain),
                         {.memory_id = memory, .byte_count = kBytes, .virtual_address = {core::kRegionBase}});
@@ -258,7 +258,7 @@ TEST(RingRateTest, DoorbellsWithoutEntriesCountAndAreNotHeardAboveTheRate) {
   for (int doorbell = 0; doorbell < 10'000; ++doorbell) {
     client.RingDoorbell();
   }
-  // After a pause the thread wakes the ring for what it did not hear, and once more for the next doorbell.
+  // After a pause the thread wakes the ring because doorbells were muted, and once more for the next doorbell.
   const core::RingCounts counts = world.Counts();
   EXPECT_LE(counts.doorbells, kDoorbellsOfACall + 1 + 2 * counts.pauses);
   client.Submit({});
@@ -282,7 +282,7 @@ TEST(RingDoorbellTest, ManyWithoutEntriesAreHeardEverMoreSeldom) {
   const Instant begin = std::chrono::steady_clock::now();
   RingInVainUntilPaused(world, client, 8);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1 + 2 + 4 + 8 + 16 + 32 + 64));
-  // One may have been counted whose pause has not begun.
+  // A pause may be counted before it has begun.
   const core::RingCounts counts = world.Counts();
   EXPECT_LE(counts.empty_wakeups, 16 + counts.pauses + 1);
 }
@@ -297,7 +297,7 @@ TEST(RingDoorbellTest, AnEntryIsServedAfterThemAndEndsTheRow) {
   EXPECT_EQ(client.Next().status, 0U);
   const uint64_t before = world.Counts().empty_wakeups;
   RingInVainUntilPaused(world, client, 1);
-  // The doorbell of the entry may have been the first in vain.
+  // The doorbell of the entry may count as the first one without an entry.
   EXPECT_GE(world.Counts().empty_wakeups, before + 16);
 }
 
@@ -319,8 +319,8 @@ TEST(RingRateTest, ADoorbellThatWasNotHeardIsNotLost) {
   }
 }
 
-// A client that takes its entry back has woken the thread for nothing, unless the entry was taken before: then the ring
-// is broken.
+// A client that withdraws its entry has caused a wake-up without an entry, unless the entry was taken before: then the
+// ring is broken.
 TEST(RingRateTest, AnEntryThatDisappearsCountsOrBreaksTheRing) {
   RateWorld world({.session_rate = kOneCall});
   core::Owner owner(world);

@@ -9,18 +9,18 @@
 namespace rnicd::rings {
 namespace {
 
-// A turn: so many work requests, or a chain that is longer. A hundred microseconds of one client's work at most, while
-// others wait.
+// Limit of work requests in one turn; a longer chain is a turn by itself. At most a hundred microseconds of one
+// client's work while others wait.
 constexpr uint32_t kRequestsPerTurn = 64;
 // Work requests through a ring that cost the daemon about as much as a call, which is what rates count.
 constexpr uint32_t kRequestsPerCall = 32;
-// What a ring costs that was woken and has no entry, in work requests: some system calls, and a place in epoll.
+// Cost of a wake-up without an entry, in work requests: some system calls, and a place in epoll.
 constexpr uint32_t kEmptyWakeupCost = 8;
-// A client rings for an entry that was just taken now and then, but not so often without a new one.
+// Limit of consecutive wake-ups without an entry. Some are normal: a client may ring for an entry that was just taken.
 constexpr uint32_t kEmptyWakeupsInARow = 16;
 constexpr std::chrono::milliseconds kFirstDeafness{1};
 constexpr uint32_t kDeafnessDoublings = 7;
-// How often a thread with awake rings looks whether others ring.
+// How often a thread with awake rings polls the doorbells of the others.
 constexpr std::chrono::microseconds kLookEvery{20};
 
 }  // namespace
@@ -54,7 +54,7 @@ void RingThread::Attach(std::shared_ptr<core::Ring> ring) {
 void RingThread::Detach(const std::shared_ptr<core::Ring>& ring, std::function<void()> done) {
   Post([this, held = ring, done = std::move(done)]() mutable {
     Remove(held.get());
-    // Released before the session goes on: it says that nothing is held any more.
+    // Released before the session continues: `done` reports that nothing is held any more.
     held.reset();
     done();
   });
@@ -253,7 +253,7 @@ void RingThread::Pause(Served& served, std::chrono::nanoseconds wait) {
   totals_.pauses.fetch_add(1, std::memory_order_relaxed);
 }
 
-// The ring may have got an entry whose doorbell was not heard.
+// The ring may have an entry whose doorbell was muted.
 void RingThread::EndPauses() {
   while (!paused_.empty() && paused_.begin()->first <= now_) {
     Served& served = *paused_.begin()->second;
@@ -290,7 +290,7 @@ void RingThread::Rest() {
   }
 }
 
-// A client that lets an entry appear and disappear keeps the thread awake no more cheaply than one with a doorbell.
+// A client that submits and withdraws an entry pays the same as one that rings the doorbell without an entry.
 void RingThread::PutToSleep(Served& served) {
   if (std::exchange(served.owes_entry, false)) {
     totals_.empty_wakeups.fetch_add(1, std::memory_order_relaxed);
@@ -306,7 +306,7 @@ void RingThread::PutToSleep(Served& served) {
   }
 }
 
-// Bounds what a client costs that has no rate.
+// Limits the cost of a client without a rate limit.
 bool RingThread::IsDeafTo(Served& served) {
   if (++served.empty_wakeups <= kEmptyWakeupsInARow) {
     return false;

@@ -28,11 +28,11 @@
 
 namespace rnicd::rings {
 
-// One thread that serves rings. A ring is awake, and looked at in turns, or asleep, and costs nothing until its
-// doorbell rings. Tenants take turns, then the rings of a tenant; a turn is a bounded number of work requests. What a
-// client makes the thread do counts against its session's rate, also a doorbell without an entry; a ring above the
-// rate, or with many such doorbells, is paused, and its doorbell not heard. Threads: Attach, Detach, Counts and
-// Post from any; the rest is the thread's own.
+// One thread that serves rings. A ring is awake, and polled in turns, or asleep, and then costs nothing until its
+// doorbell rings. Tenants take turns, then the rings of a tenant; a turn is a bounded number of work requests. All work
+// that a client causes counts against its session's rate, also a doorbell without an entry; a ring above the rate, or
+// with many such doorbells, is paused, and its doorbell is muted.
+// Threads: Attach, Detach, Counts and Post from any; the rest is the thread's own.
 class RingThread {
  public:
   // The clock outlives it. `yield` as in GiveWay. Errors: kUnavailable with the system call.
@@ -51,7 +51,7 @@ class RingThread {
   void Post(CommandQueue::Command command);
 
  private:
-  // A ring as this thread knows it.
+  // This thread's state of a ring.
   struct Served {
     std::shared_ptr<core::Ring> ring;
     // Null once it has gone.
@@ -61,11 +61,11 @@ class RingThread {
     // Work requests that are already counted against its session's rate.
     uint32_t credit = 0;
     Instant last_entry;
-    // When a paused ring may go on.
+    // Time when a paused ring continues.
     Instant pause_end;
     // Times that it was woken since its last entry.
     uint32_t empty_wakeups = 0;
-    // Awake because its client said that there is an entry. None has been taken since.
+    // Awake because its client announced an entry, but no entry has been taken since.
     bool owes_entry = false;
     // The next event of its doorbell may be one that the thread itself caused.
     bool doorbell_renewed = false;
@@ -86,10 +86,10 @@ class RingThread {
   void Run();
   void Add(const std::shared_ptr<core::Ring>& ring);
   void Remove(core::Ring* ring);
-  // Waits for doorbells and commands as long as no ring is awake, and only looks for them otherwise.
+  // Waits for doorbells and commands while no ring is awake; otherwise polls them without waiting.
   void WaitForDoorbells();
   void HearDoorbell(Served& served);
-  // None: as long as it takes.
+  // None: no timeout.
   std::optional<std::chrono::milliseconds> LongestWait() const;
   // Gives every tenant with an awake ring one turn. False when no ring had an entry.
   bool ServeTurns();
@@ -103,7 +103,7 @@ class RingThread {
   // Puts rings to sleep that have been empty for long enough, after a round in which none had an entry.
   void Rest();
   void PutToSleep(Served& served);
-  // Pauses a ring that was woken too often without an entry, for ever longer.
+  // Pauses a ring that was woken too often without an entry; each pause is longer than the last, up to a limit.
   bool IsDeafTo(Served& served);
   void SpendSpinning();
   void EndPauses();

@@ -193,7 +193,7 @@ TEST_F(RingTest, TheEndOfTheSessionEndsTheRingAndLeavesNothing) {
   world_.End(owner_.session);
   EXPECT_EQ(client_.end->end_reason(), NumberOf(ErrorReason::SESSION_ENDING));
   EXPECT_EQ(world_.os.live_mappings(), 0U);
-  // Until the client lets go of the memory, too.
+  // Until the client releases the memory, too.
   EXPECT_EQ(world_.ledger->used(core::Resource::kLingeringBytes), client_.file.size());
   EXPECT_EQ(world_.ledger->used(core::Resource::kRings), 0U);
   client_.Unmap();
@@ -267,7 +267,7 @@ TEST(RingsTest, ManyRingsOfTwoTenantsAreServedTogether) {
   EXPECT_TRUE(Eventually([&] { return world.Counts().entries == kRounds * clients.size(); }));
 }
 
-// Goes on with each look at it, so that a thread that looks for entries uses its time up and one that sleeps does not.
+// A clock that advances with each read, so that a thread that polls uses up its time and one that sleeps does not.
 class TickingClock final : public Clock {
  public:
   Instant Now() const override { return Instant(std::chrono::microseconds(++looks_)); }

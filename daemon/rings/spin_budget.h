@@ -10,8 +10,8 @@
 
 namespace rnicd::rings {
 
-// How long a thread may look for entries that have not come yet: a share of its time, of which each tenant with a ring
-// there has an equal part. Without it a client with an entry now and then would keep a core busy for nothing.
+// Limits how long a thread polls empty rings: a share of its time, of which each tenant with a ring there has an equal
+// part. Without the limit, a client with an occasional entry would keep a core busy.
 // Threads: one at a time.
 class SpinBudget {
  public:
@@ -19,10 +19,10 @@ class SpinBudget {
 
   void AddRing(uint64_t tenant) { ++tenants_[tenant].rings; }
   void RemoveRing(uint64_t tenant);
-  // Whether the thread may look at a ring of this tenant that is empty since then. `client_cpu`: where its client runs,
-  // 0 where that is not known.
+  // Whether the thread may poll a ring of this tenant that has been empty since `last_entry`. `client_cpu`: where its
+  // client runs; 0 if unknown.
   bool Allows(uint64_t tenant, uint32_t client_cpu, Instant last_entry, Instant now);
-  // Time spent looking at a ring of this tenant.
+  // Records time spent polling a ring of this tenant.
   void Spend(uint64_t tenant, std::chrono::nanoseconds time) { tenants_[tenant].spent += time; }
 
  private:
@@ -35,7 +35,7 @@ class SpinBudget {
   bool HasTime(uint64_t tenant, Instant now);
 
   const SpinOptions options_;
-  // For clients that do not say where they run.
+  // For clients that do not report their processor.
   const bool several_processors_ = ring::SeveralProcessors();
   Instant window_began_;
   // Those that have rings.

@@ -5,10 +5,10 @@
 
 namespace rnicd::rings {
 
-// How long a thread looks for entries that have not come yet. Looking is much quicker than sleeping and being woken,
-// but takes the processor from others.
+// How long a thread polls for entries that have not arrived yet. Polling reacts much faster than a wake-up from sleep,
+// but takes the processor from other threads.
 struct SpinOptions {
-  // How long a thread looks at a ring that is empty before it sleeps; 0: not at all.
+  // How long a thread polls an empty ring before it sleeps; 0: no polling.
   std::chrono::microseconds longest{20};
   // Share of a thread's time for that, in percent.
   uint32_t percent = 50;

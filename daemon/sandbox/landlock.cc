@@ -32,13 +32,13 @@ constexpr uint64_t kRightsOfFiles = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS
                                     LANDLOCK_ACCESS_FS_READ_FILE | kTruncate | kDeviceCommands;
 
 // Libraries, also of vendors, and drivers of cards with their settings; the settings of the library of digests; the
-// time zone of log lines; what the kernel says about this process, its clients, the machine and its cards.
+// time zone of log lines; the kernel's information on this process, its clients, the machine and its cards.
 constexpr const char* kSystemPaths[] = {
     "/usr",     "/lib",           "/lib32", "/lib64", "/opt", "/etc/ld.so.cache", "/etc/libibverbs.d",
     "/etc/ssl", "/etc/localtime", "/proc",  "/sys"};
 constexpr const char* kNullDevice = "/dev/null";
 
-// The rights that this version knows; whatever is among them and in no rule is refused.
+// The rights that this version controls: each of them is refused unless a rule grants it.
 uint64_t RightsOf(int version) {
   uint64_t rights = LANDLOCK_ACCESS_FS_MAKE_SYM | (LANDLOCK_ACCESS_FS_MAKE_SYM - 1);
   if (version >= 2) {

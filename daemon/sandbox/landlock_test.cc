@@ -26,7 +26,7 @@ int Expected() {
   return version < 1 || BuiltWithSanitizer() ? 0 : static_cast<int>(version);
 }
 
-// Read before a filter holds, which refuses the question.
+// Read before a filter is in force, which would refuse this call.
 const int kExpected = Expected();
 
 // Whether an access that no rule allows ended as it should: refused, or where the kernel has no Landlock, carried out.

@@ -21,7 +21,7 @@ using google::protobuf::Message;
 // Messages, texts and unknown fields in one request. The largest that any limit leaves useful, a batch of 16,384
 // registrations with chains, has fewer than this.
 constexpr uint64_t kPartsMax = 131'072;
-// What each of them takes at most when it is parsed, besides its bytes.
+// Maximum memory of each of them after parsing, in addition to its bytes.
 constexpr uint64_t kPartBytes = 128;
 
 // The wire's end of a gate's call.
@@ -45,7 +45,7 @@ class RpcEnd final : public gate::ClientEnd {
   const std::shared_ptr<rpc::ServerCall> call_;
 };
 
-// The request, once it is known to be well-formed and to take no more memory than is left for it.
+// The request, after the check that it is well-formed and fits into the remaining memory budget.
 absl::StatusOr<std::unique_ptr<Message>> Read(const gate::Method& method, rpc::ServerCall& call) {
   if (method.request == nullptr) {
     return MakeError(ErrorReason::METHOD_UNKNOWN);

@@ -39,7 +39,7 @@ class DispatcherTest : public ::testing::Test {
  protected:
   static constexpr uint64_t kMessageBytesMax = 12345;
 
-  // Refuses a call of a client that has gone, which only the observer hears of.
+  // Refuses a call of a client that has gone, which is reported to the observer only.
   void Refuse(rpc::Refusal::Reason reason, uint64_t bytes = 0) {
     const Dispatcher dispatcher(methods_, gate::Gate({observer_, logger_, world_.clock}, Connect()), kMessageBytesMax);
     const auto call = std::make_shared<rpc::ServerCall>(loop_, std::weak_ptr<rpc::Connection>(), 1, "/no/Method", "",

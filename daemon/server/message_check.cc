@@ -167,7 +167,7 @@ absl::Status Walker::WalkText(const FieldDescriptor* field, std::string_view byt
   }
 }
 
-// A number. Groups, which no message of ours has, could nest what nobody counts.
+// A number. Groups, which no message of ours has, could nest parts that are not counted.
 absl::Status Walker::SkipNumber(CodedInputStream& input, const FieldDescriptor* field, uint32_t tag) {
   const auto wire_type = WireFormatLite::GetTagWireType(tag);
   const bool is_group =
@@ -175,7 +175,7 @@ absl::Status Walker::SkipNumber(CodedInputStream& input, const FieldDescriptor* 
   if (is_group || !WireFormatLite::SkipField(&input, tag)) {
     return Malformed(field == nullptr ? std::string_view() : std::string_view(field->name()));
   }
-  // What has another form than its type is kept as an unknown field.
+  // A value whose form is not that of its type is kept as an unknown field.
   const bool is_known = field != nullptr && WireFormatLite::WireTypeForFieldType(
                                                 static_cast<WireFormatLite::FieldType>(field->type())) == wire_type;
   return is_known ? absl::OkStatus() : Part();

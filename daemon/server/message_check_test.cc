@@ -31,7 +31,7 @@ using google::protobuf::Reflection;
 constexpr uint64_t kManyParts = 1'000'000;
 constexpr char kNotUtf8[] = "\xff\xfe";
 
-// A type with a field of each type, single and repeated, and another that knows only some of them.
+// A type with a field of each type, single and repeated, and another with only some of these fields.
 class Types {
  public:
   Types() {
@@ -76,7 +76,7 @@ class Types {
   const Descriptor* few_ = nullptr;
 };
 
-// A value as large as the random number says: small ones are the most likely.
+// A random value; small ones are the most likely.
 uint64_t Number(std::mt19937_64& random) { return random() >> random() % 64; }
 
 std::string Text(std::mt19937_64& random) {
@@ -194,7 +194,7 @@ TEST_F(CheckMessageTest, PartsAreMessagesTextsAndWhatIsUnknown) {
   EXPECT_EQ(*Check(*all_, Part(99, kNotUtf8)), 1u);
 }
 
-// The parser keeps what has another form than its field's as an unknown field.
+// The parser keeps a value whose form is not that of its field as an unknown field.
 TEST_F(CheckMessageTest, AFieldInAnotherFormIsAPart) {
   EXPECT_EQ(*Check(*all_, Field(kString, 0, Varint(7))), 1u);
   EXPECT_EQ(*Check(*all_, Part(kUint64, Varint(7))), 1u);

@@ -15,7 +15,7 @@ class RpcConnection final : public door::ServedConnection {
  public:
   RpcConnection(std::shared_ptr<gate::ConnectionContext> context, std::shared_ptr<rpc::Connection> connection)
       : context_(std::move(context)), connection_(std::move(connection)) {}
-  // Returns at once; the connection says its last words by itself.
+  // Returns at once; the connection closes by itself after its last output, or on timeout.
   ~RpcConnection() override { connection_->Close(); }
 
   void Disconnected() override { context_->Disconnected(); }

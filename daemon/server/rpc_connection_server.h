@@ -17,7 +17,7 @@ namespace rnicd::server {
 
 // Serves every connection with a context of its own, so that the caller of each call is known by construction and one
 // client can be disconnected without affecting another.
-// Lifetime: Start's arguments outlive it, and it outlives its connections; the destructor ends what is left of them.
+// Lifetime: Start's arguments outlive it, and it outlives its connections; the destructor ends the remaining ones.
 class RpcConnectionServer final : public door::ConnectionServer {
  public:
   // `threads` serve workloads. Errors: those of MethodIndex::Check and rpc::Server::Start.

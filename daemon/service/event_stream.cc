@@ -47,7 +47,7 @@ class EventStream {
   }
 
  private:
-  // Weak: the call's end is what lets go of the stream.
+  // Weak: the end of the call releases the stream.
   const std::weak_ptr<gate::Call> call_;
   const std::shared_ptr<core::Session> session_;
   const std::shared_ptr<gate::ClientEnd> end_;

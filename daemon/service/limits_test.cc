@@ -50,7 +50,7 @@ class LimitedService final : public ServiceTest {
  public:
   explicit LimitedService(const core::Limits& session) : ServiceTest(OptionsWith(session)) {}
 
-  // What the client of a Household takes of each resource.
+  // What the client of a Household uses of each resource.
   core::Limits Used() const {
     core::Limits used;
     for (size_t index = 0; index < core::kLimitedResourceCount; ++index) {
@@ -92,7 +92,7 @@ TEST(LimitsOfASession, RefuseTheCallThatWouldPassThemAndNoneBefore) {
     limits[row.resource] = used[row.resource];
     ASSERT_NE(limits[row.resource], 0u) << "0 is no limit";
     LimitedService(limits).ExpectRefused(row, limits[row.resource]);
-    limits[row.resource] += core::kPage;  // More than any of the calls takes.
+    limits[row.resource] += core::kPage;  // More than any of the calls uses.
     LimitedService(limits).ExpectTaken(row);
   }
 }

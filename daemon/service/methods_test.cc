@@ -186,7 +186,7 @@ std::string PathOfNumber(Message& message, uint64_t number) {
   return "";
 }
 
-// Sets an unsigned number to the most that it can say. False for any other field.
+// Sets an unsigned number to its maximum. False for any other field.
 bool SetToTheMost(const FoundField& found) {
   const auto* const reflection = found.message->GetReflection();
   switch (found.field->cpp_type()) {
@@ -407,8 +407,8 @@ TEST_F(EveryMethod, ThatClosesMakesTheIdUnknown) {
   });
 }
 
-// A number that no card and no client can mean is answered or refused, and never a fault of the daemon; what is refused
-// is a field of the request.
+// A senseless number is accepted or refused, but never causes a fault of the daemon; a refusal names a field of the
+// request.
 TEST_F(EveryMethod, TakesTheMostThatEachNumberCanSay) {
   ForEachField([this](const CallRow& row, const Household& client, Message& request, const FoundField& field) {
     if (!SetToTheMost(field)) {

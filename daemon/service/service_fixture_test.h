@@ -40,7 +40,7 @@ class QuietProcess final : public ProcessControl {
   absl::Status reloaded;
 };
 
-// Serves rings of which nobody takes anything.
+// Serves rings, but never takes an entry.
 class IdleRings final : public core::RingHost {
  public:
   void Attach(std::shared_ptr<core::Ring> /*ring*/) override {}

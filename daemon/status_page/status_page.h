@@ -36,7 +36,8 @@ struct Facts {
 // The contents of the status page, as JSON. Objects only as far as an operator needs to see the holdings of each
 // tenant: no token, no ticket, no secret, and no address of memory, because an address and a token are all that a peer
 // needs.
-// Lifetime: all its arguments outlive it. Threads: safe.
+// Lifetime: all its arguments outlive it.
+// Threads: safe.
 class StatusPage {
  public:
   static constexpr size_t kSessionsMost = 200;

@@ -14,7 +14,7 @@ namespace {
 
 // Longest text of a line; a client may have chosen parts of it.
 constexpr size_t kTextBytesMax = 1024;
-// gRPC does not say whether it aborts the process after a line.
+// gRPC does not report whether it aborts the process after a line.
 constexpr std::chrono::milliseconds kMayBeLast{100};
 
 // The libraries take plain functions, so the way from these to the object is global. The lock is held while a line is

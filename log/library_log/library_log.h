@@ -8,8 +8,8 @@
 namespace rnicd::library_log {
 
 // While one exists, the log lines of protobuf, and of gRPC where the program routes them, go to its logger, at a
-// bounded rate for each library. Lifetime: at most one at a time, made before a second thread uses the libraries:
-// protobuf does not synchronise its
+// bounded rate for each library.
+// Lifetime: at most one at a time, made before a second thread uses the libraries: protobuf does not synchronise its
 //           handler. Lines that come after it was destroyed are dropped.
 // Threads:  the libraries log from any thread.
 class LibraryLog {

@@ -55,7 +55,8 @@ class DeviceMemoryRegion {
 };
 
 // Isolation boundary between owners: a token works only on queue pairs of its own domain.
-// Lifetime: outlived by its adapter, outlives every object created in it. Threads: safe.
+// Lifetime: outlived by its adapter, outlives every object created in it.
+// Threads: safe.
 // Errors:   DEVICE_OUT_OF_RESOURCES, DEVICE_NOT_CAPABLE, DEVICE_MEMLOCK_LIMIT, MEMORY_NOT_PINNABLE, DEVICE_REMOVED,
 //           DEVICE_FAILED. A failure leaves no object behind.
 // Source:   ibv_alloc_pd(3).
@@ -91,7 +92,8 @@ class DeviceMapping {
 };
 
 // One opening of a card; each session has its own, so that a card's handles are never shared between owners.
-// Lifetime: outlived by its provider, outlives its domains. Threads: safe.
+// Lifetime: outlived by its provider, outlives its domains.
+// Threads: safe.
 // Source:   ibv_open_device(3).
 class DeviceAdapter {
  public:
@@ -101,8 +103,8 @@ class DeviceAdapter {
   virtual absl::StatusOr<std::unique_ptr<DeviceProtectionDomain>> CreateProtectionDomain() = 0;
   // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_REMOVED, DEVICE_FAILED.
   virtual absl::StatusOr<std::unique_ptr<DeviceCompletionQueue>> CreateCompletionQueue(uint32_t depth) = 0;
-  // Tells the card of populated memory whose pages will be named by fast registrations, all runs but the first and last
-  // whole pages. Null for a card that need not know.
+  // Announces populated memory to the card, whose pages fast registrations will name; all runs but the first and last
+  // are whole pages. Null for a card that does not need this.
   virtual std::unique_ptr<DeviceMapping> AddMapping(std::span<const std::span<std::byte>> /*runs*/) { return nullptr; }
 };
 
@@ -131,7 +133,6 @@ struct FastRegistrationCounts {
 };
 
 // One kind of hardware and all cards of that kind. Layers above this interface do not depend on the kind.
-
 // Threads: safe.
 class Provider {
  public:

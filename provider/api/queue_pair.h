@@ -38,8 +38,9 @@ class DeviceFastRegion {
   virtual void Retire() = 0;
 };
 
-// A window onto a memory region, of the kind that works through one queue pair (type 2).
-// Lifetime, threads, Retire: as DeviceFastRegion. Source: ibv_alloc_mw(3).
+// A window onto a memory region, of the kind that works through one queue pair (type 2). Lifetime, threads, Retire: as
+// DeviceFastRegion.
+// Source: ibv_alloc_mw(3).
 class DeviceMemoryWindow {
  public:
   virtual ~DeviceMemoryWindow() = default;
@@ -170,7 +171,8 @@ using rnicd::QueuePairState;
 // earlier reads may still be in progress unless a read fence waits for them. A request that fails is reported, takes
 // the pair to kError, and all others complete with kCancelled, silent ones included. An access that the peer's memory
 // does not permit takes the peer to kError as well. A send without a receive at the peer waits for one.
-// Lifetime: outlived by its protection domain and completion queues. Threads: safe.
+// Lifetime: outlived by its protection domain and completion queues.
+// Threads: safe.
 // Source:   ibv_create_qp(3), ibv_post_send(3).
 class DeviceQueuePair {
  public:

@@ -21,7 +21,7 @@ class QueuePairEngine;
 
 // What the engine does for a card and what the card does itself.
 struct EngineRules {
-  // Reads that may be in progress; requests with a read fence wait for all of them. 0: the card sees to both.
+  // Reads that may be in progress; requests with a read fence wait for all of them. 0: the card handles both.
   uint32_t read_limit = 0;
   // A disconnect lets reads that have started complete first. Only where each can begin a second time at once.
   bool finishes_reads = false;
@@ -33,16 +33,18 @@ struct EngineRules {
   bool local_requests_alone = false;
   // The most of them that begin together, with local_requests_alone and EngineCard::BeginTogether. 0: none do.
   size_t local_requests_together = 0;
-  // A SendAndInvalidate to a peer in this process is complete when the card has ended it and the peer has said whether
-  // the token was invalidated (QueuePairEngine::Invalidated); later requests wait for both. False: the card sees to it.
+  // A SendAndInvalidate to a peer in this process is complete when the card has ended it and the peer has reported
+  // whether the token was invalidated (QueuePairEngine::Invalidated); later requests wait for both. False: the card
+  // handles this.
   bool awaits_invalidations = false;
-  // Time from Fail in which the card ends what has started: see QueuePairEngine::AbandonIfLate. Empty: no bound.
+  // Timeout, from Fail on, for the card to end the requests that have started: see QueuePairEngine::AbandonIfLate.
+  // Empty: no timeout.
   std::optional<std::chrono::milliseconds> card_timeout;
 };
 
 // The other side of a connection.
 struct EnginePeer {
-  // As the peer's engine spells it.
+  // In the spelling of the peer's engine.
   std::string address;
   // Null for a peer that is not in this process, whose readiness is unknown.
   std::shared_ptr<QueuePairEngine> engine;
@@ -63,7 +65,7 @@ struct EngineTurn {
   bool resumed = false;
   // Bytes moved since the runner began; the card adds to it.
   uint64_t moved = 0;
-  // The runner has stopped, and another thread goes on.
+  // The runner has stopped, and another thread continues.
   bool handed_over = false;
 };
 
@@ -103,9 +105,9 @@ class EngineCard {
   // Finds the peer and takes the hardware to the state in which it sends. Errors: those of DeviceQueuePair::Connect.
   virtual absl::StatusOr<EnginePeer> Connect(std::string_view peer_address) = 0;
   virtual BeginResult Begin(EngineRequest& request, EngineTurn& turn) = 0;
-  // Begins requests that need no peer and follow each other, only with EngineRules::local_requests_together. Their
-  // results, Blocked at first: the first as that of Begin; of the others those that are done, up to and including the
-  // first that failed. The rest stay blocked, and begin when the engine runs next.
+  // Begins requests that need no peer and follow each other, only with EngineRules::local_requests_together. The
+  // results are Blocked at first. It sets the first as Begin does, and of the others those that are done, up to and
+  // including the first that failed. The rest stay blocked, and begin when the engine runs next.
   virtual void BeginTogether(std::span<EngineRequest* const> requests, EngineTurn& turn,
                              std::span<BeginResult> results) {
     results.front() = Begin(*requests.front(), turn);

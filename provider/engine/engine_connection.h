@@ -11,8 +11,8 @@
 
 namespace rnicd::provider {
 
-// Connecting: how far a queue pair is, to whom, and which engines learn of its end. A part of a QueuePairEngine, used
-// under its lock.
+// Connecting: the phase of a connection, its peer, and the engines to notify of its end. A part of a QueuePairEngine,
+// used under its lock.
 class EngineConnection {
  public:
   enum class Phase : uint8_t {
@@ -22,9 +22,9 @@ class EngineConnection {
     // The peer is in this process and has not connected: requests that need it wait.
     kAwaitingPeer,
     kConnected,
-    // The owner has been told that the peer is dead.
+    // The dead peer has been reported to the owner.
     kPeerLost,
-    // In the error state, of which other engines have not been told yet.
+    // In the error state; other engines have not been notified yet.
     kFailed,
     kEnded,
   };
@@ -44,7 +44,8 @@ class EngineConnection {
   absl::Status End(const absl::StatusOr<EnginePeer>& peer);
   // The peer has connected. False when that is not the peer.
   bool SetPeerReady(std::string_view peer_address);
-  // True when the owner must be told, once. An endpoint connected to itself gets the failure through its own requests.
+  // True, once, when the dead peer must be reported to the owner. An endpoint connected to itself gets the failure
+  // through its own requests.
   bool LosePeer(std::string_view own_address);
   // False when it had failed before.
   bool Fail();
@@ -53,7 +54,7 @@ class EngineConnection {
   void AddVisitor(const std::string& address, const std::shared_ptr<QueuePairEngine>& visitor);
   void RemoveVisitor(const std::string& address) { early_visitors_.erase(address); }
   Engines TakeVisitors() { return std::exchange(early_visitors_, {}); }
-  // The peer and the visitors, to be told of the failure: after kFailed comes kEnded.
+  // The peer and the visitors, to be notified of the failure: after kFailed comes kEnded.
   Engines TakeAll();
 
  private:

@@ -25,13 +25,13 @@ class EngineReceives {
   // True at the first call.
   bool Shut();
 
-  // The oldest that nobody has taken; null when there is none, and then a sender waits.
+  // Takes the oldest that is not taken yet; null when there is none, and then a sender waits.
   EngineRequest* TakeOldest();
   // The one with that serial; null when it has ended.
   EngineRequest* Take(uint64_t serial);
   // False when it has been abandoned meanwhile.
   bool End(uint64_t serial, const Completion& result);
-  // Cancels all that nobody has taken.
+  // Cancels all that are not taken.
   void Abandon();
   // True, once, when a sender waits and there is a receive for it.
   bool WakesSender();

@@ -38,7 +38,7 @@ struct EngineRequest {
     kStarted,
     // Waits for the runner, to begin for the second time.
     kResumed,
-    // The card is done with it, and the peer has not said yet whether it invalidated the token.
+    // The card is done with it, and the peer has not reported yet whether it invalidated the token.
     kUnanswered,
     kDone,
   };

@@ -37,11 +37,12 @@ class EngineSends {
   void SetReportedFailure() { reported_failure_ = true; }
   // Whether a request may begin now. `reaches_peer`: those that need the peer, too.
   bool MayBegin(bool reaches_peer) const;
-  // That request, to a peer that is local if the turn says so; sets what the turn says of the request's place.
+  // Begins that request, to a local peer if `turn` has one; sets the fields of `turn` on the request's place in the
+  // queue.
   EngineRequest& Begin(EngineTurn& turn);
   // The next request if it may begin together with the last, which is local too; otherwise null.
   EngineRequest* BeginTogether();
-  // Records what became of a request that has begun. False when nothing else can make progress.
+  // Records the result of a request that has begun. False when nothing else can make progress.
   bool Settle(EngineRequest& request, const BeginResult& result);
 
   // Results. False when the request has ended already. A success becomes a timeout where the peer ends without an
@@ -49,7 +50,7 @@ class EngineSends {
   bool End(uint64_t serial, CardOutcome& outcome);
   // The answer to the request that awaits one. True when this has ended the request.
   bool Answer(bool invalidated);
-  // The peer answers nothing more.
+  // The peer will not answer any more.
   void EndAnswers();
   // False when the request has not begun, or has ended.
   bool Resume(uint64_t serial);

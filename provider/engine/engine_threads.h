@@ -16,7 +16,7 @@ class EngineThreads {
     runner_ = first ? Runner::kRunning : Runner::kRunningAgain;
     return first;
   }
-  // The runner has nothing left to do. False when it has to run once more.
+  // The runner has no more work. False when it has to run once more.
   bool EndRun() {
     const bool stops = runner_ == Runner::kRunning;
     runner_ = stops ? Runner::kNone : Runner::kRunning;
@@ -43,7 +43,7 @@ class EngineThreads {
   }
   // For what else Disconnect waits for.
   void NotifyChange() { changed_.NotifyAll(); }
-  // Returns after a change, or for no reason.
+  // Waits for a change. Spurious wake-ups are possible.
   void AwaitChange(Mutex& mutex) RNICD_REQUIRES(mutex) { changed_.Wait(mutex); }
 
  private:

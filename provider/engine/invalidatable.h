@@ -25,7 +25,7 @@ class Invalidatable {
 class BoundWindows {
  public:
   void Insert(const std::shared_ptr<Invalidatable>& owner, uint32_t token);
-  // Ends all that are left.
+  // Ends all remaining ones.
   void End();
 
  private:

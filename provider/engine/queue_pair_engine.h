@@ -20,9 +20,9 @@
 
 namespace rnicd::provider {
 
-// One side of a connection, for every kind of card: the order of its requests, and the events that end them. What it
-// keeps is in its parts, of one job each: EngineConnection, EngineSends, EngineReceives, EngineThreads. Here is what
-// they have in common: the lock, the card and the listener, which are called without it, and the peer's engine.
+// One side of a connection, for every kind of card: the order of its requests, and the events that end them. Its state
+// is in parts, each with one job: EngineConnection, EngineSends, EngineReceives, EngineThreads. The engine has what
+// they share: the lock, the card and the listener, which are called without it, and the peer's engine.
 //
 // A thread that gives the engine work becomes its runner, unless another thread already is, and runs until no request
 // can make progress; only the runner begins and reports requests of the initiator queue. Receives are reported from the
@@ -34,7 +34,8 @@ namespace rnicd::provider {
 //
 // A card that copies into its peer's memory itself enters the peer's engine as a visitor (EnterPeer, Release). While
 // a visitor is inside, Disconnect does not return, and the receive that it has taken is not flushed.
-// Lifetime: shared by its owner, its peer and its card's threads. Threads: safe; no lock is held across engines.
+// Lifetime: shared by its owner, its peer and its card's threads.
+// Threads: safe; no lock is held across engines.
 class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngine> {
  public:
   struct Options {
@@ -59,8 +60,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
 
   // For a peer's card. True when `visitor` is the connected peer and this side has not failed; Release must follow.
   bool EnterPeer(const QueuePairEngine& visitor);
-  // The oldest receive that nobody has taken; ReceiveEnded must follow. Null when there is none: the visitor is run
-  // again when one is posted.
+  // Takes the oldest receive that is not taken yet; ReceiveEnded must follow. Null when there is none: the visitor is
+  // run again when one is posted.
   EngineRequest* TakeReceive();
 
   // For the card. Results of requests that have started or were taken; Run must follow Ended, which fails this side,
@@ -72,8 +73,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void ReceiveFilled(uint64_t serial, absl::FunctionRef<Completion(const EngineRequest&)> read);
   // A request that has started begins once more, on the runner.
   void Resume(uint64_t serial);
-  // Reports to the owner, once, that the peer is dead. Ignored in the error state, so it comes before whatever fails
-  // this side because of that.
+  // Reports the dead peer to the owner, once. Ignored in the error state, so call it before this side fails because of
+  // the dead peer.
   void LosePeer();
   // Takes the queue pair to the error state. Run must follow: the runner notifies local peers. `cause` is the status of
   // the oldest request, if that is cancelled; not kSuccess.
@@ -82,8 +83,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void Abandon();
   // Abandons what the card has kept for longer than EngineRules::card_timeout; called now and then. True when it has.
   bool AbandonIfLate();
-  // The peer's send has asked for this token to be invalidated here, with that result: completes the receive, and tells
-  // a peer that waits for it.
+  // The peer's send has asked for this token to be invalidated here, with that result: completes the receive, and
+  // reports to a peer that waits for it.
   void Invalidated(RemoteToken token, bool invalidated, Completion& receive);
   // If the queue pair is connected, nothing is outstanding at the card, and the peer has not ended: true, and
   // Disconnect does not return until Release.
@@ -91,7 +92,7 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void Release();
 
  private:
-  // What one step of the runner leaves to the next.
+  // State that one step of the runner passes to the next.
   struct Runner {
     EngineTurn turn;
     // The request that was reported last: stored for later requests.
@@ -114,7 +115,7 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   // Ignored unless the address is that of the connected peer, because other endpoints may know the address and connect
   // to it.
   void LoseConnection(const std::string& peer_address, bool fatal);
-  // Fails this side because of a request that has ended so, and if it failed at the peer that one as well.
+  // Fails this side because of a request with this outcome; also fails the peer if the request failed there.
   void FailWith(const CardOutcome& outcome);
   void NotifyPeers(const EngineConnection::Engines& peers);
 

@@ -1,5 +1,5 @@
-// What the engine does where a card cannot: the rendezvous of a SendAndInvalidate with its receiver, and a card that
-// keeps what it has. One thread, and a card that does what the test says.
+// The engine's own part of what a card does not do: the rendezvous of a SendAndInvalidate with its receiver, and a card
+// that keeps what it has. One thread, and a scripted card.
 
 #include "provider/engine/scripted_card_fake.h"
 

@@ -1,5 +1,4 @@
-// What a failure, a peer and an end do to the requests of an engine. One thread, and a card that does what the test
-// says.
+// How requests of an engine end after a failure, by the peer, and at the end. One thread, and a scripted card.
 
 #include <future>
 #include <thread>

@@ -27,7 +27,8 @@ void QueuePairEngine::RunLoop() {
   } while (!StopRunning());
 }
 
-// Does what is left when no initiator request can make progress. True when nothing was, and the runner has stopped.
+// Does the remaining work when no initiator request can make progress. True when there was none, and the runner has
+// stopped.
 bool QueuePairEngine::StopRunning() {
   std::shared_ptr<QueuePairEngine> sender;
   EngineConnection::Engines peers;
@@ -157,7 +158,7 @@ void QueuePairEngine::Report(EngineRequest& request) {
     Fail();
   }
   const bool silent = request.result.status == NtStatus::kSuccess && request.work.silent_success;
-  // Release what the request holds first: the listener may reuse the memory as soon as it sees the completion.
+  // First release the resources of the request: the listener may reuse the memory as soon as it gets the completion.
   request.Clear();
   if (!silent) {
     listener_.OnCompletion(WorkQueue::kInitiator, request.result);

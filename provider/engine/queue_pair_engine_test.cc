@@ -1,5 +1,5 @@
-// Which request begins when, and in which order requests are reported. One thread, and a card that does what the test
-// says. What holds for the queue pairs of every card is tested in tests/provider_contract.
+// Which request begins when, and in which order requests are reported. One thread, and a scripted card. What holds for
+// the queue pairs of every card is tested in tests/provider_contract.
 
 #include "provider/engine/queue_pair_engine.h"
 

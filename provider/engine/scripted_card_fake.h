@@ -18,8 +18,8 @@ namespace rnicd::provider {
 
 using Contexts = std::vector<uint64_t>;
 
-// A card that does to each request what the test says. Without more it starts the request and keeps it until the test
-// ends it, and cancels what it has when it fails. Requests are known by their contexts.
+// A card whose actions the test scripts for each request. By default it starts the request and keeps it until the test
+// ends it, and cancels its requests when it fails. Requests are identified by their contexts.
 class ScriptedCard final : public EngineCard {
  public:
   using Answer = std::function<BeginResult(const EngineTurn& turn)>;
@@ -79,7 +79,7 @@ class ScriptedCard final : public EngineCard {
   }
   void Resume(uint64_t context) { engine().Resume(serials_.at(context)); }
 
-  // What the test says: what else Connect and Fail do, and results of Prepare, Begin and Conclude.
+  // Set by the test: additional actions of Connect and Fail, and results of Prepare, Begin and Conclude.
   std::function<void()> on_connect = [] {};
   std::function<void()> on_fail = [] {};
   absl::Status refusal;

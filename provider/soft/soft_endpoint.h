@@ -13,8 +13,9 @@
 namespace rnicd::provider {
 
 // A queue pair of a soft card: executes each request at once, on the engine's runner. A runner that has moved many
-// bytes hands the rest to the card's thread. A delayed read begins a second time when its bytes land. Lifetime: owned
-// by its engine. Threads: as EngineCard.
+// bytes hands the rest to the card's thread. A delayed read begins a second time when its bytes land.
+// Lifetime: owned by its engine.
+// Threads: as EngineCard.
 class SoftEndpoint : public EngineCard {
  public:
   // `listener` outlives Shutdown.

@@ -1,4 +1,4 @@
-// What several threads do to memory: no byte moves after the call that forbids it. What any card does is tested in
+// Memory under several threads: no byte moves after the call that forbids it. The behaviour of all cards is tested in
 // tests/provider_contract. The tests are also meant to run under the thread sanitizer.
 
 #include <algorithm>
@@ -110,7 +110,7 @@ TEST_F(SoftEndpointRaceTest, RetiringAFastRegionWhileItIsUsedSparesTheMemory) {
       });
     });
     std::thread reaches([&] {
-      // Straight through the key, because a write that comes at the wrong moment would end the connection.
+      // Directly through the key, because a write at the wrong moment would end the connection.
       while (side.state() == QueuePairState::kReadyToSend) {
         SoftPins pins;
         if (pins.Add(card_.nic()->keys().Find(RemoteToken{token}), {.domain = side.domain()}, SoftAccess::kRemoteWrite,

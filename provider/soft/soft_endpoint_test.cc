@@ -1,5 +1,5 @@
-// What requests of the soft card do to memory, whose memory they reach, and for how long they keep their caller. Order,
-// waiting and failure are tested in provider/engine, and what all cards do in tests/provider_contract.
+// How requests of the soft card access memory, whose memory they reach, and for how long they block their caller.
+// Order, waiting and failure are tested in provider/engine, and what all cards do in tests/provider_contract.
 
 #include "provider/soft/soft_endpoint.h"
 

@@ -105,7 +105,7 @@ Result ExecuteSend(SoftExecution& execution, const SendWork& work) {
   if (completion.status == NtStatus::kSuccess) {
     return NtStatus::kSuccess;
   }
-  // A failed receive ends the connection; the sender learns no more than that.
+  // A failed receive ends the connection; the sender gets no further details.
   execution.refused_by_peer = true;
   return NtStatus::kRemoteResources;
 }

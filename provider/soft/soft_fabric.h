@@ -12,7 +12,8 @@
 namespace rnicd::provider {
 
 // Shared by the cards of one provider: the queue pairs by address, and the engine. An address is a random number, so it
-// cannot be guessed. Threads: safe.
+// cannot be guessed.
+// Threads: safe.
 class SoftFabric : public EngineFabric {
  public:
   // `random` outlives the fabric.

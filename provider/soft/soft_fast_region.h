@@ -10,12 +10,19 @@
 
 namespace rnicd::provider {
 
+class SpareBlock;
+// Leaves the block to the objects in it.
+struct SpareBlockLeaver {
+  void operator()(SpareBlock* spare) const;
+};
+
 // Keys that reach memory from the execution of a FastRegisterWork until its invalidation, and reach nothing otherwise.
 // Threads: safe. Executions on different queue pairs are serialized.
 class SoftFastRegion final : public DeviceFastRegion, public std::enable_shared_from_this<SoftFastRegion> {
  public:
   // Errors: DEVICE_OUT_OF_RESOURCES.
   static absl::StatusOr<std::shared_ptr<SoftFastRegion>> Create(std::shared_ptr<SoftNic> nic, uint64_t domain);
+  ~SoftFastRegion() override;
 
   LocalToken local_token() const override { return holder_.local_token(); }
   RemoteToken remote_token() const override { return holder_.remote_token(); }
@@ -34,6 +41,8 @@ class SoftFastRegion final : public DeviceFastRegion, public std::enable_shared_
   SoftFastRegion(std::shared_ptr<SoftNic> nic, uint64_t domain, SoftKeyTable::Keys keys);
 
   const uint64_t domain_;
+  // Memory of an earlier registration, for the next.
+  const std::unique_ptr<SpareBlock, SpareBlockLeaver> spare_;
   SoftKeyHolder<SoftRegionMemory> holder_;
 };
 

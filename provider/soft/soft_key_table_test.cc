@@ -205,7 +205,7 @@ TEST(SoftKeyTable, APrivilegedTokenIsItsDomainsOwnAndLeadsNowhere) {
   }
 }
 
-// A key says nothing about the next: the owners of two neighbouring registrations cannot guess each other.
+// A key reveals nothing about the next: the owners of two neighbouring registrations cannot guess each other.
 TEST(SoftKeyTable, NeighbouringKeysHaveNoCommonStep) {
   KernelRandom random;
   SoftKeyTable table(0, random);

@@ -12,7 +12,8 @@ inline constexpr uint32_t kWrittenBytes = 8;
 
 // Two queue pairs of a port connected to each other, to find out what a card does. The owner's memory is accessed by
 // the peer.
-// Lifetime: outlived by the domain. Threads: one.
+// Lifetime: outlived by the domain.
+// Threads: one.
 class ProbePair {
  public:
   ProbePair(VerbsContext& context, ibv_pd* pd) : context_(context), pd_(pd) {}

@@ -191,7 +191,7 @@ TEST_F(VerbsProviderTest, CountsTheRegionsOfAllItsCards) {
   EXPECT_EQ(daemon.provider().live_regions(), 1u);
 }
 
-// --- what a card says by itself ---
+// --- asynchronous events of a card ---
 
 TEST_F(VerbsProviderTest, WhatAPortSaysIsReportedOnceHoweverManySessionsThereAre) {
   FakeVerbs fake({Card("fake0"), Card("fake1")});
@@ -226,7 +226,7 @@ TEST_F(VerbsProviderTest, EveryKindOfEventHasANameOfItsOwn) {
   }
 }
 
-// --- a card that goes ---
+// --- a removed card ---
 
 class VerbsRemovalTest : public ::testing::Test {
  protected:
@@ -305,7 +305,7 @@ TEST_F(VerbsRemovalTest, QueuePairsThatNeverConnectedEndToo) {
   EXPECT_EQ(side.peer_gone(), 0) << "it had none";
 }
 
-// A descriptor that hung up is readable for ever.
+// A descriptor that hung up stays readable.
 TEST_F(VerbsRemovalTest, TheDescriptorsOfARemovedCardKeepNobodyBusy) {
   Daemon daemon(fake_, ProbingOptions());
   Side gone(daemon);

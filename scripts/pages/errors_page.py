@@ -70,12 +70,9 @@ def _completions_table(repo, reasons, values):
 
 
 def advice(reason, flags):
-    """What to do; for a limit with the flags of the daemon that set it."""
-    limit = reason.name.removeprefix("QUOTA_").lower()
-    own = [flag for flag in flags if flag == f"max_{limit}" or flag.startswith(f"max_{limit}_per_")]
-    if reason.name.startswith("QUOTA_") and own:
-        return f"{reason.advice}. {', '.join(f'`--{flag}`' for flag in own)}"
-    return reason.advice
+    """What to do; for a limit with the flag of the daemon that sets it for the node."""
+    flag = f"max_{reason.name.removeprefix('QUOTA_').lower()}"
+    return f"{reason.advice}. `--{flag}`" if reason.name.startswith("QUOTA_") and flag in flags else reason.advice
 
 
 def _tables(sections, values, flags):

@@ -52,10 +52,10 @@ class PlantedReasons(unittest.TestCase):
     def test_an_exception_that_is_not_needed_is_found(self):
         self.assert_found("does not name", errors_page.check_names, "`QUOTA_RINGS`", ["QUOTA_RINGS"])
 
-    def test_flags_follow_the_name_of_the_limit(self):
+    def test_a_flag_follows_the_name_of_the_limit(self):
         [(_, [reason])] = errors_page.parse_reasons(_GOOD)
-        flags = ["max_rings_per_session", "max_ringside", "max_sessions"]
-        self.assertEqual(errors_page.advice(reason, flags), "close one. `--max_rings_per_session`")
+        flags = ["max_rings", "max_ringside", "max_sessions"]
+        self.assertEqual(errors_page.advice(reason, flags), "close one. `--max_rings`")
         self.assertEqual(errors_page.advice(reason._replace(name="RINGS"), flags), "close one")
 
 

@@ -113,8 +113,8 @@ ARROWS = {
     # The program: flags and the cards they name, what each system has of its own, what watches the daemon, and the program
     # that joins all.
     "daemon/app/config": [
-        "daemon/door", "daemon/core/", "daemon/rings", "daemon/metrics", "daemon/sandbox", "daemon/pipes", "log",
-        "provider/verbs/", "provider/networkdirect/", "provider/soft", "provider/decorator", "provider/api", "base/ndk",
+        "daemon/door", "daemon/policy", "daemon/core/", "daemon/rings", "daemon/metrics", "daemon/sandbox", "daemon/pipes",
+        "log", "provider/verbs/", "provider/networkdirect/", "provider/soft", "provider/decorator", "provider/api", "base/ndk",
         "base/secrets", "base/files", "base/system", "base/flags", "base",
     ],
     "daemon/app/host": [

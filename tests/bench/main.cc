@@ -17,8 +17,8 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   // No request pends, so that every row measures the whole operation.
   auto daemon = rnicd::test::DaemonProcess::Start(
-      {.flags = {"--pending_threshold_bytes=9000000000000000000", "--log_level=warning", "--max_regions_per_session=0",
-                 "--max_regions_per_uid=0", "--max_heap_bytes_per_uid=0", "--max_heap_bytes=0"}});
+      {.flags = {"--pending_threshold_bytes=9000000000000000000", "--log_level=warning", "--max_heap_bytes=0",
+                 rnicd::test::LimitsFlag("session_limits { regions: 1000000000 }")}});
   const auto grpc_echo = BareEcho::Start(BareEcho::kGrpc);
   const auto http2_echo = BareEcho::Start(BareEcho::kHttp2);
   if (!echo.valid() || !daemon.ok() || !grpc_echo.ok() || !http2_echo.ok()) {

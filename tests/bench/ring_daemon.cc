@@ -19,10 +19,10 @@ std::unique_ptr<test::DaemonProcess> StartDaemon(Cores cores) {
 // No request pends, and no limit is met.
 std::unique_ptr<test::DaemonProcess> StartDaemon(std::vector<std::string> flags) {
   for (const char* flag :
-       {"--pending_threshold_bytes=9000000000000000000", "--log_level=warning", "--max_regions_per_session=0",
-        "--max_regions_per_uid=0", "--max_heap_bytes_per_uid=0", "--max_heap_bytes=0"}) {
-    flags.push_back(flag);
+       {"--pending_threshold_bytes=9000000000000000000", "--log_level=warning", "--max_heap_bytes=0"}) {
+    flags.emplace_back(flag);
   }
+  flags.push_back(test::LimitsFlag("session_limits { regions: 1000000000 }"));
   return Must(test::DaemonProcess::Start({.flags = flags}));
 }
 

@@ -56,10 +56,12 @@ TEST_P(NdkConformance, Case037_CountZeroIsRefused) {
   ExpectOk(InitializeFast(session, mr, 1, true));
 }
 
-// Row 38. NDK: STATUS_IMPLEMENTATION_LIMIT for a count that the adapter does not support. Without the session's own
-// limit, so that it is the adapter that refuses.
+// Above kTooManyPages, so that it is the adapter that refuses.
+constexpr char kWidePageLimit[] = "session_limits { fast_register_pages: 1000000000000 }";
+
+// Row 38. NDK: STATUS_IMPLEMENTATION_LIMIT for a count that the adapter does not support.
 TEST_P(NdkConformance, Case038_CountAboveTheAdapterIsRefused) {
-  TestSession session(daemon_with({"--max_fast_register_pages_per_session=0"}));
+  TestSession session(daemon_with({LimitsFlag(kWidePageLimit)}));
   const uint64_t mr = session.CreateMr(true);
   ExpectRefused(InitializeFast(session, mr, kTooManyPages, true), ErrorReason::PAGE_COUNT_UNSUPPORTED,
                 "adapter_page_count");
@@ -70,7 +72,7 @@ TEST_P(NdkConformance, Case038_CountAboveTheAdapterIsRefused) {
 
 // Row 38, later: where the request pends, its completion carries the limit.
 TEST_P(NdkConformance, Case038_CountAboveTheAdapterInTheCompletion) {
-  TestSession session(daemon_with({"--max_fast_register_pages_per_session=0", "--pending_threshold_bytes=4096"}));
+  TestSession session(daemon_with({LimitsFlag(kWidePageLimit), "--pending_threshold_bytes=4096"}));
   EventReader events(session);
   const uint64_t mr = session.CreateMr(true);
   InitializePending(session, mr, kTooManyPages, 7038);

@@ -117,8 +117,9 @@ DaemonProcess& NdkConformance::slow_daemon() {
 }
 
 DaemonProcess& NdkConformance::tight_daemon() {
-  return daemon_with({"--pending_threshold_bytes=4096", "--max_regions_per_session=" + std::to_string(kTightRegions),
-                      "--max_pinned_bytes_per_session=" + std::to_string(kTightPinnedBytes),
+  return daemon_with({"--pending_threshold_bytes=4096",
+                      LimitsFlag("session_limits { regions: " + std::to_string(kTightRegions) +
+                                 " pinned_bytes: " + std::to_string(kTightPinnedBytes) + " }"),
                       ProviderFlag("max_registration_bytes", kTightRegistrationBytes),
                       ProviderFlag("max_regions", kTightDeviceRegions)});
 }

@@ -203,10 +203,30 @@ TEST(Lifecycle, UnknownFlagsAndValuesOfTheWrongKindAreRefusedWithStatusTwo) {
   }
 }
 
+TEST(Lifecycle, ALimitThatIsNoFlagIsRefusedWithItsFieldOfThePolicy) {
+  const std::string errors = RunToItsEnd({.flags = {"--max_regions_per_session=5", "--max_sessions_per_uid=5"}}).errors;
+  EXPECT_NE(errors.find("--max_regions_per_session: there is no such flag; set session_limits { regions: "),
+            std::string::npos)
+      << errors;
+  EXPECT_NE(errors.find("--max_sessions_per_uid: there is no such flag; set limits { sessions: "), std::string::npos)
+      << errors;
+}
+
+TEST(Lifecycle, TheDefaultPolicyIsPrintedAndIsAPolicyFile) {
+  const auto printing = DaemonProcess::Launch({.flags = {"--print_default_policy"}});
+  ASSERT_TRUE(printing.ok()) << printing.status();
+  (*printing)->process().output().WaitForEnd(kTimeout);
+  const std::string policy = (*printing)->process().output().Text();
+  EXPECT_NE(policy.find("SHARING_EACH_UID"), std::string::npos) << policy;
+  const auto daemon = MustStart({.flags = {PolicyFlag(policy)}});
+  ASSERT_NE(daemon, nullptr);
+  ExpectStops(*daemon);
+}
+
 TEST(Lifecycle, FlagsAreReadFromAFile) {
   const auto directory = std::make_shared<TempDir>();
   const std::string file = directory->path() + "/flags";
-  std::ofstream(file) << "# limits\r\n--max_sessions_per_uid=1 # for each user\r\n";
+  std::ofstream(file) << "# limits\r\n--max_sessions=1 # of the node\r\n";
   const auto daemon = MustStart({.flags = {"--flagfile=" + file}, .directory = directory});
   ASSERT_NE(daemon, nullptr);
   {

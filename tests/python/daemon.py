@@ -16,13 +16,19 @@ _TIMEOUT_S = 60
 
 class Daemon:
     """The real daemon, with its sockets in a folder of its own. Its card is the soft one, unless
-    RNICD_TEST_DAEMON_FLAGS says otherwise.
+    RNICD_TEST_DAEMON_FLAGS says otherwise. With session_limits, the fields of a policy, each uid is a tenant whose
+    sessions have these limits.
     """
 
-    def __init__(self, folder: Path, *flags: str) -> None:
+    def __init__(self, folder: Path, *flags: str, session_limits: str = "") -> None:
         self.socket_dir = str(folder / "s")
         self._log = folder / "rnicd.log"
         self._flags = (*os.environ.get("RNICD_TEST_DAEMON_FLAGS", "").split(), *flags)
+        if session_limits:
+            policy = folder / "policy.textproto"
+            tenant = f'name: "uid" sharing: SHARING_EACH_UID session_limits {{ {session_limits} }}'
+            policy.write_text(f'tenant {{ {tenant} }} default_tenant: "uid"')
+            self._flags += (f"--policy_file={policy}",)
         self.start()
 
     def start(self) -> None:

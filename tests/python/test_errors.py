@@ -30,7 +30,7 @@ def test_a_refusal_has_reason_status_and_field(session):
 
 
 def test_a_quota_is_a_memory_error_with_amounts(folder):
-    daemon = Daemon(folder, f"--max_memory_bytes_per_session={4 * PAGE}")
+    daemon = Daemon(folder, session_limits=f"memory_bytes: {4 * PAGE}")
     try:
         with rnicd.connect(daemon.socket_dir) as session:
             session.allocate(PAGE).close()

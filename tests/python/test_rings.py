@@ -97,7 +97,7 @@ def test_a_session_of_a_daemon_without_rings_goes_by_calls_unless_it_insists(fol
 
 
 def test_a_session_without_a_ring_left_goes_by_calls_unless_it_insists(folder):
-    daemon = Daemon(folder, "--max_rings_per_session=1")
+    daemon = Daemon(folder, session_limits="rings: 1")
     try:
         open_one = Call("Ring", "OpenRing", ring_service_pb2.OpenRingRequest())
         go_without_rings(daemon, "QUOTA_RINGS", lambda session: session._link.channel.perform(open_one, 30))
@@ -118,7 +118,7 @@ def test_processors_that_reorder_stores_are_left_to_calls(daemon, monkeypatch):
 
 def test_a_queue_for_which_there_is_no_memory_is_polled_by_calls(folder):
     # Enough for 16384 completions in the daemon (128 bytes each), not for their mapping besides (64 each).
-    daemon = Daemon(folder, f"--max_heap_bytes_per_session={2816 << 10}")
+    daemon = Daemon(folder, session_limits=f"heap_bytes: {2816 << 10}")
     try:
         with rnicd.connect(daemon.socket_dir) as session:
             region = session.allocate(PAGE).register(remote="rw")
@@ -137,7 +137,7 @@ def test_a_queue_for_which_there_is_no_memory_is_polled_by_calls(folder):
 
 
 def test_a_refusal_is_the_same_on_every_path(folder):
-    daemon = Daemon(folder, f"--max_pinned_bytes_per_session={8 * PAGE}")
+    daemon = Daemon(folder, session_limits=f"pinned_bytes: {8 * PAGE}")
     try:
         by_calls, by_rings = (refusals(daemon, path) for path in ("calls", "rings"))
         assert by_calls == by_rings

@@ -106,7 +106,7 @@ def test_names_a_grant_that_is_not_valid(daemon, monkeypatch):
 
 
 def test_names_a_limit_that_is_too_low(folder):
-    daemon = Daemon(folder, "--max_memory_bytes_per_session=4096")
+    daemon = Daemon(folder, session_limits="memory_bytes: 4096")
     try:
         done = self_test("--socket-dir", daemon.socket_dir)
         assert done.returncode == 1 and "QUOTA_MEMORY_BYTES" in done.stdout and "smaller --size" in done.stdout

@@ -21,7 +21,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectAsWorkload(const std::stri
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectAsOperator(const std::string& address,
                                                                  std::chrono::milliseconds deadline);
 
-// Where tickets of a daemon at this address are exchanged for descriptors; `name` is what OpenSession said.
+// Where tickets of a daemon at this address are exchanged for descriptors; `name` is the one that OpenSession returned.
 // Errors: a transport failure for a name that is a path.
 absl::StatusOr<std::string> DescriptorAddress(const std::string& address, const std::string& name);
 

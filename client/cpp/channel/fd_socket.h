@@ -9,10 +9,10 @@
 namespace rnicd::inline client {
 
 // One exchange on the daemon's fd socket: connect, one FdRequest, one FdReply, close. A connection that the daemon
-// refuses for now (RATE_LIMITED) is made again after the time that it names, until the deadline. On Windows a
-// descriptor is a handle of a section, and `socket_path` the name of the daemon's pipe, where the exchange is a
-// PipeRequest and a PipeReply. Errors:  the daemon's reply (TICKET_UNKNOWN, MEMORY_NOT_SEALABLE, RATE_LIMITED, ...), or
-// a transport failure:
+// refuses for now (RATE_LIMITED) is retried after the delay that it names, until the deadline. On Windows a descriptor
+// is a handle of a section, and `socket_path` the name of the daemon's pipe, where the exchange is a PipeRequest and a
+// PipeReply.
+// Errors:  the daemon's reply (TICKET_UNKNOWN, MEMORY_NOT_SEALABLE, RATE_LIMITED, ...), or a transport failure:
 //          kUnavailable when nothing listens or the daemon hung up, kDeadlineExceeded, kInternal for a reply that
 //          breaks the protocol.
 // Threads: safe; nothing is shared.

@@ -99,7 +99,7 @@ absl::Status SendPacket(int socket_fd, std::string packet, int fd, Instant deadl
   }
   // A SEQPACKET socket sends a packet whole or not at all.
   const auto send_once = [&] { return sendmsg(socket_fd, &message, MSG_NOSIGNAL); };
-  // A connection that the daemon has refused may be closed already; its reply says why.
+  // A connection that the daemon has refused may be closed already; its reply has the reason.
   return Uninterrupted(socket_fd, deadline, send_once) >= 0 || IsClosed(errno) ? absl::OkStatus()
                                                                                : SocketFailure("sendmsg", errno);
 }
@@ -166,7 +166,7 @@ absl::StatusOr<Reply> ExchangeOnce(const std::string& socket_path, const std::st
   return reply;
 }
 
-// Again and again while the daemon asks to wait, as long as the deadline allows.
+// Retries while the daemon requests a delay, until the deadline.
 absl::StatusOr<Reply> Exchange(const std::string& socket_path, const std::string& fd_ticket, int fd,
                                std::chrono::milliseconds limit) {
   const Instant deadline = Instant::clock::now() + limit;

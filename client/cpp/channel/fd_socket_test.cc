@@ -178,8 +178,8 @@ TEST_F(FdSocketTest, SilentServerRunsIntoTheDeadline) {
   server_.reset();
 }
 
-// As long as the connection is open the daemon may have the file, too. It costs a reply that has come neither more than
-// the deadline, nor itself.
+// As long as the connection is open the daemon may hold the file, too. A daemon that keeps it open delays a reply that
+// has arrived at most until the deadline, and does not make it fail.
 TEST_F(FdSocketTest, AnExchangeEndsWithItsConnection) {
   std::atomic<bool> release = false;
   const UniqueFd file = MemoryFile();
@@ -207,7 +207,7 @@ TEST_F(FdSocketTest, SignalsNeitherFailNorExtendTheWait) {
     EXPECT_EQ(FetchDescriptor(path(), "ticket", kShortDeadline).status().code(), absl::StatusCode::kDeadlineExceeded);
     finished = true;
   });
-  // So often that a wait which each of them begins anew has no end.
+  // So often that a wait that restarts at each of them would never end.
   const auto signal = [&] { return finished || pthread_kill(waiting.native_handle(), SIGUSR1) != 0; };
   EXPECT_TRUE(Eventually(signal));
   waiting.join();

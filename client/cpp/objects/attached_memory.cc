@@ -18,7 +18,7 @@ namespace {
 
 using Watch = std::unique_ptr<ProgressWatch::Watch>;
 
-// The time in which a busy node makes so many bytes, beyond a call's own: 64 MiB a second.
+// Extension of a call's timeout for making `bytes`: a busy node makes 64 MiB per second.
 std::chrono::milliseconds TimeToMake(uint64_t bytes) { return std::chrono::milliseconds((bytes >> 26) * 1000); }
 
 // `watch` is the caller's for as long as the request takes.

@@ -1,5 +1,5 @@
-// What the library makes of a daemon that answers what the real one never does: it fails, leaves nothing, and does not
-// hang. Garbage on the fd socket is in fd_socket_test.cc.
+// The library with a daemon whose answers the real one never gives: it fails, leaves nothing behind, and does not hang.
+// Garbage on the fd socket is in fd_socket_test.cc.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ auto ServeFile(uint64_t size) {
   };
 }
 
-// What is promised must come; only a failing test waits so long.
+// Timeout of promised events; only a failing test waits so long.
 template <typename Value>
 Value Await(std::future<Value> promised) {
   const bool came = promised.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
@@ -68,7 +68,7 @@ class BrokenWireTest : public testing::Test {
     options.socket_dir = daemon_.socket_dir();
     return Client::Connect(options);
   }
-  // A registration that pends, and where its outcome will be.
+  // A pending registration, and the place for its outcome.
   std::future<absl::StatusOr<MemoryRegion>> RegisterPending(const Memory& memory) {
     v1::RegisterMrResponse pending;
     pending.set_ntstatus(static_cast<uint32_t>(NtStatus::kPending));

@@ -141,7 +141,7 @@ absl::Status CompletionQueue::Open::CreateMapped(v1::CreateCqRequest request) {
     status = Create(request, &created);
   }
   RNICD_RETURN_IF_ERROR(status);
-  if (!created.has_mapped()) {  // A daemon that does not know the field. The queue works by calls.
+  if (!created.has_mapped()) {  // An older daemon, without this field. The queue works by calls.
     return connection->options().data_path == DataPath::kRings ? MakeError(ErrorReason::RINGS_UNAVAILABLE)
                                                                : absl::OkStatus();
   }
@@ -163,7 +163,7 @@ absl::Status CompletionQueue::Open::Map(const v1::MappedCq& queue) {
   return absl::OkStatus();
 }
 
-// Without a mapping where the session cannot have one, unless its program insists.
+// Falls back to a queue without mapping where the session cannot have one, unless DataPath::kRings requires it.
 absl::Status CompletionQueue::Open::CreateAsWanted(const v1::CreateCqRequest& request) {
   v1::CreateCqResponse ignored;
   const DataPath data_path = connection->options().data_path;

@@ -39,7 +39,7 @@ class FakeDaemon::Call final : public grpc::ServerGenericBidiReactor {
   grpc::ByteBuffer answer_;
 };
 
-// Writes what is queued, and ends when told to.
+// Writes the queued events, and ends on request.
 class FakeDaemon::EventStream final : public grpc::ServerGenericBidiReactor {
  public:
   void Push(const std::string& event) {

@@ -33,7 +33,7 @@ class FakeDaemon {
   void NeverAnswer(const std::string& method);
   // The event stream that is opened next ends at once.
   void RefuseEvents(const grpc::Status& status);
-  // Replaces what is done with a connection to the fd socket, which is to answer with an empty packet.
+  // Replaces the handler of connections to the fd socket, which by default answers with an empty packet.
   void ServeFd(std::function<void(int connection)> serve);
 
   // How often the method was called.

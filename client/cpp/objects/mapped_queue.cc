@@ -14,7 +14,7 @@ using std::chrono::nanoseconds;
 
 // As in one response of the daemon.
 constexpr uint32_t kOnePollMax = 16384;
-// Longest wait for the event that says why the session has ended.
+// Timeout of the wait for the event with the cause of the session's end.
 constexpr std::chrono::seconds kCauseMax{1};
 
 nanoseconds SleepUntil(Instant deadline) {
@@ -93,8 +93,8 @@ absl::StatusOr<bool> MappedQueue::WaitForNotification(Instant deadline) {
   for (;;) {
     const uint32_t seen = notified_;
     const uint32_t now = reader_.notifications();
-    // Read afterwards, and reported first: an overrun sets the status before it notifies, and is what the thread wants
-    // to know.
+    // Read afterwards, and reported first: an overrun sets the status before it notifies, and is more important to the
+    // thread than a notification.
     if (reader_.status() != 0) {
       return Failure(deadline);
     }
@@ -126,7 +126,7 @@ absl::Status MappedQueue::CheckProcess() const {
   return TransportFailure(absl::StatusCode::kFailedPrecondition, "the session belongs to the process before fork");
 }
 
-// The daemon closes the queues of a session before it reports on the event stream why that has ended.
+// The daemon closes the queues of a session before it reports the cause of the session's end on the event stream.
 absl::Status MappedQueue::Failure(Instant deadline) {
   const auto status = static_cast<NtStatus>(reader_.status());
   if (status == NtStatus::kSuccess) {

@@ -47,8 +47,8 @@ class MappedQueue {
 
   // Ok while the queue may be used.
   absl::Status CheckProcess() const;
-  // Why there will be no completion or notification any more; ok while there may. Waits until `deadline`, and not for
-  // long, where the cause is still on its way.
+  // The reason for which no completion or notification will follow; ok while one may follow. Waits briefly, at most
+  // until `deadline`, for a cause that has not arrived yet.
   absl::Status Failure(Instant deadline) RNICD_REQUIRES(mutex_);
   absl::StatusOr<std::vector<Completion>> PollLocked(uint32_t max, Instant deadline) RNICD_REQUIRES(mutex_);
   // Returns when there is a completion, the queue has failed, or the session or the time may be over.
@@ -64,7 +64,7 @@ class MappedQueue {
   absl::Status ended_ RNICD_GUARDED_BY(mutex_);
   // Threads that sleep until a completion.
   uint32_t sleepers_ RNICD_GUARDED_BY(mutex_) = 0;
-  // Notifications that threads were told of.
+  // Notifications already reported to threads.
   uint32_t notified_ RNICD_GUARDED_BY(mutex_) = 0;
   // True while a thread sleeps until a notification; others wait for that thread.
   bool watched_ RNICD_GUARDED_BY(mutex_) = false;

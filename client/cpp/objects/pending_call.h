@@ -9,7 +9,7 @@
 
 namespace rnicd::inline client {
 
-// The event that an inline response stands for.
+// The completion event of a call that was answered inline.
 template <typename Response>
 absl::StatusOr<v1::RequestCompleted> CompletionFrom(const absl::StatusOr<Response>& response) {
   if (!response.ok()) {

@@ -74,7 +74,7 @@ absl::StatusOr<QueuePair> QueuePair::Create(const CompletionQueue& receive_queue
     connection->queue_events().Watch(open->id, options.on_disconnected);
   }
   open->address = created.address();
-  if (open->address.empty()) {  // A daemon that does not know the field.
+  if (open->address.empty()) {  // An older daemon, without this field.
     RNICD_ASSIGN_OR_RETURN(const v1::QueryQpResponse queried, open->Query());
     open->address = queried.address();
   }

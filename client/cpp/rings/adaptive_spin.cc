@@ -7,9 +7,9 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Shorter than this is one look.
+// A shorter time is a single poll.
 constexpr nanoseconds kTimeMin{500};
-// A wait of this many times the bound would have been short, had nobody slept: waking up is most of it.
+// A wait of up to this many times the bound would have been short without the sleep: most of it is the wake-up.
 constexpr int kShortWait = 4;
 
 }  // namespace

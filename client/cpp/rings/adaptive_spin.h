@@ -9,13 +9,13 @@
 
 namespace rnicd::inline client {
 
-// A daemon that dies wakes nobody: every sleep ends after this time, and its thread looks whether the session has
-// ended.
+// Timeout of every sleep: a daemon that crashes cannot wake waiting threads, so each of them then checks whether the
+// session has ended.
 inline constexpr std::chrono::milliseconds kSleepMax{100};
 
 // Polls shared memory for a short time before its caller sleeps on it: waking a processor that has gone to sleep costs
-// tens of microseconds. Pointless, and harmful, where the daemon needs this processor, and where the wait is long; both
-// are noticed.
+// tens of microseconds. Polling is harmful where the daemon needs this processor, and where the wait is long; it
+// detects both, and then polls for a shorter time or not at all.
 // Threads: safe.
 class AdaptiveSpin {
  public:

@@ -45,7 +45,7 @@ size_t RingChannel::BytesOf(const RingRequest& request) { return request.payload
 
 std::optional<absl::StatusOr<RingReply>> RingChannel::Execute(const RingRequest& request,
                                                               absl::FunctionRef<void(std::byte*)> encode) {
-  // In a child the mutex, too, may be in any state.
+  // In a child of fork the mutex may be in any state, so do not take it.
   if (!mapping_.IsOfThisProcess() || BytesOf(request) > end_.max_payload()) {
     return std::nullopt;
   }
@@ -151,7 +151,7 @@ void RingChannel::SleepUntilOutcome(Instant deadline) {
   end_.StopWaiting();
 }
 
-// The reason is read first: an outcome that is read after it was there before the end.
+// Read the reason first: every outcome of requests before the end is then visible, too.
 void RingChannel::ReadOutcomes() {
   if (!ended_.ok()) {
     return;

@@ -38,7 +38,7 @@ struct RingReply {
 
 // A ring of the session, shared by the threads of this process. Each thread submits by itself and waits for its own
 // outcome; one of those that wait reads the outcomes of all.
-// Lifetime: outlived by nothing that uses it; must not be destroyed while a request runs.
+// Lifetime: outlives its users; must not be destroyed while a request runs.
 // Threads:  safe.
 class RingChannel {
  public:
@@ -57,10 +57,10 @@ class RingChannel {
   static size_t BytesOf(const RingRequest& request);
   size_t max_payload() const { return end_.max_payload(); }
 
-  // Executes a request, refused ones included: their outcome says why. `encode` writes the payload. Nothing if the
-  // request was not submitted and never will be: it is too large for this ring, the ring has ended, or this is a child
-  // made by fork. Errors: the cause of the end for a request that was under way then; kDeadlineExceeded, a transport
-  // failure: its outcome is unknown.
+  // Executes a request. A refusal by the daemon is an outcome with its reason. `encode` writes the payload. Nothing if
+  // the request was not submitted and never will be: it is too large for this ring, the ring has ended, or this is a
+  // child made by fork. Errors: the cause of the end for a request that was under way then; kDeadlineExceeded, a
+  // transport failure: its outcome is unknown.
   std::optional<absl::StatusOr<RingReply>> Execute(const RingRequest& request,
                                                    absl::FunctionRef<void(std::byte*)> encode);
 
@@ -86,7 +86,7 @@ class RingChannel {
   RingChannel(SharedMapping mapping, ring::ClientEnd end, UniqueFd doorbell, const Options& options);
 
   absl::StatusOr<RingReply> WaitForOutcome(Waiter& self, uint32_t number, Instant deadline) RNICD_REQUIRES(mutex_);
-  // False when the deadline passed.
+  // False on timeout.
   bool WaitForRoom(Waiter& self, uint32_t bytes, Instant deadline, uint32_t* offset) RNICD_REQUIRES(mutex_);
   uint32_t Submit(Waiter& self, uint32_t offset, absl::FunctionRef<void(std::byte*)> encode, bool* doorbell)
       RNICD_REQUIRES(mutex_);
@@ -112,11 +112,11 @@ class RingChannel {
   absl::Status ended_ RNICD_GUARDED_BY(mutex_);
   // True while a thread polls or sleeps on the ring.
   bool reading_ RNICD_GUARDED_BY(mutex_) = false;
-  // Requests without an outcome, by number; null where nobody waits for it any more.
+  // Requests without an outcome, by number; null where no thread waits any more, after a timeout.
   std::vector<Waiter*> outstanding_ RNICD_GUARDED_BY(mutex_);
   // Threads that wait for the reading thread.
   std::vector<Waiter*> idle_ RNICD_GUARDED_BY(mutex_);
-  // As the daemon was last told.
+  // The processor that was last published to the daemon.
   uint32_t cpu_ RNICD_GUARDED_BY(mutex_) = 0;
 };
 

@@ -193,7 +193,7 @@ TEST(RingChannel, DropsAnOutcomeThatComesAfterTheDeadline) {
   EXPECT_EQ(late->status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE(IsTransportFailure(late->status()));
   ring.Complete(ring.Take(), 1);
-  // As many as wrap the ring around: the late outcome's place is used again.
+  // Enough requests to wrap around the ring: the slot of the late outcome is used again.
   for (uint32_t turn = 2; turn < 4 * kEntries; ++turn) {
     Executed executed;
     std::thread submitter([&] { executed = Execute(*channel, turn); });

@@ -31,7 +31,7 @@ std::string FieldInChain(const std::string& field, size_t first) {
   return error == std::errc() ? std::string(kOpening) + std::to_string(first + index) + std::string(rest, end) : field;
 }
 
-// As the error of a call: what is known of the reason comes from its row.
+// As the error of a call: code and message come from the reason's row.
 absl::Status FailureOf(const RingReply& reply, size_t first = 0) {
   const ring::Outcome& outcome = reply.outcome;
   if (outcome.reason == 0) {
@@ -53,7 +53,7 @@ bool IsOfOneRequest(const RingReply& reply) {
   return reply.outcome.posted != 0 || reply.field.starts_with("requests[");
 }
 
-// `outcome` so far, and what became of the piece whose first request is number outcome.posted of the chain.
+// Adds to `outcome` the reply for the piece whose first request is number outcome.posted of the chain.
 absl::StatusOr<PostOutcome> PostOutcomeOf(const RingReply& reply, PostOutcome outcome = {}) {
   const uint32_t first = outcome.posted;
   outcome.posted += reply.outcome.posted;
@@ -77,7 +77,7 @@ absl::Status StatusOf(const absl::StatusOr<RingReply>& reply) {
   return Succeeded(*reply) ? absl::OkStatus() : FailureOf(*reply);
 }
 
-// A request of the ring that posts these, which have so many bytes in the payload area.
+// A ring request that posts `count` requests, which take `bytes` in the payload area.
 RingRequest PostRequestOf(QueuePairId pair, size_t count, size_t bytes) {
   const auto requests = static_cast<uint32_t>(count);
   return {.entry = {.opcode = Opcode::kPost, .count = requests, .object = pair.value},
@@ -91,7 +91,7 @@ struct Piece {
 };
 
 // The chain in pieces that each fit into the payload area; mostly one. Deferred requests stay with the next one.
-// Nothing for a chain that only a call can carry, or refuse as a call does.
+// Nothing for a chain that must go through a call, also to be refused there.
 std::optional<absl::InlinedVector<Piece, 1>> PiecesOf(std::span<const WorkRequest> chain, size_t room) {
   if (chain.empty() || chain.size() > ring::kChainMax) {
     return std::nullopt;

@@ -21,11 +21,12 @@
 
 namespace rnicd::inline client {
 
-// The requests that travel through the connection's ring, if it has one; it is opened by the first of them.
-// Each returns nothing where its caller is to make the call instead: rings are not wanted or not served, the ring has
+// The requests that travel through the connection's ring, if it has one; it is opened by the first of them. Each
+// returns nothing when its caller must make the gRPC call instead: rings are not wanted or not served, the ring has
 // ended, or the request does not fit. The outcome is that of the call, errors included. With DataPath::kRings a ring
-// that cannot be opened or has ended fails the request with the reason. Lifetime: owned by its connection. Threads:
-// safe.
+// that cannot be opened or has ended fails the request with the reason.
+// Lifetime: owned by its connection.
+// Threads: safe.
 class RingPath {
  public:
   using Opener = std::function<absl::StatusOr<std::unique_ptr<RingChannel>>()>;

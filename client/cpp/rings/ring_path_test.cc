@@ -132,7 +132,7 @@ TEST_F(RingPathPiecesTest, ARefusalInALaterPieceEndsTheChainAndNamesTheRequest) 
   EXPECT_EQ(ErrorInfoOf((*outcome)->failure).field, "requests[" + std::to_string(first.count + 1) + "].send.sges");
 }
 
-// What was posted is posted: a status would say that nothing is.
+// The posted requests stay posted: a status would mean that none is.
 TEST_F(RingPathPiecesTest, ARefusalOfALaterPieceLeavesWhatWasPosted) {
   auto posted = PostMany();
   const ring::Submission first = ring_.Take();

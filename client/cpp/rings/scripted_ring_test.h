@@ -55,7 +55,7 @@ class ScriptedRing {
     end_->Pop();
     return entry;
   }
-  // Completes an entry with success; `local_token` tells outcomes apart.
+  // Completes an entry with success; `local_token` distinguishes outcomes.
   void Complete(const ring::Submission& entry, uint32_t local_token) {
     end_->Complete({.user_data = entry.user_data, .opcode = entry.opcode, .local_token = local_token});
   }

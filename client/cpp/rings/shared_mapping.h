@@ -28,7 +28,7 @@ class SharedMapping {
   ~SharedMapping();
 
   std::span<std::byte> bytes() const { return bytes_; }
-  // False in a child made by fork, where bytes() are somebody else's.
+  // False in a child made by fork, which does not have the mapping: bytes() must not be used there.
   bool IsOfThisProcess() const;
 
  private:

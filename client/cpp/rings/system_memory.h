@@ -5,18 +5,18 @@
 #include <optional>
 #include <span>
 
-// What this library asks of the system for memory that it shares with the daemon, beyond base/system/os.h.
+// System calls on memory that this library shares with the daemon, in addition to base/system/os.h.
 namespace rnicd::inline client {
 
-// Bytes of a memory file; nothing for what is none.
+// Bytes of a memory file; nothing for any other file.
 std::optional<uint64_t> FileBytes(int file);
-// Fills the page table of a mapping, as far as the system knows how to.
+// Fills the page table of a mapping, where the system supports that.
 void FillPageTable(std::span<std::byte> mapping);
 // Keeps a mapping from children of this process. False where that failed.
 bool KeepFromChildren(std::span<std::byte> mapping);
 // Whether a write of the daemon into memory that both map can wake a thread here. On Windows it cannot.
 bool IsWokenThroughMemory();
-// The number of this process, without a system call after the first time: what work requests ask before each use of
+// The number of this process, without a system call after the first time: work requests check it before each use of
 // shared memory. A child made by fork gets its own.
 // Threads: safe.
 int32_t ThisProcess();

@@ -31,8 +31,9 @@ std::optional<uint64_t> FileBytes(int file) {
   return fstat(file, &facts) == 0 ? std::optional(static_cast<uint64_t>(facts.st_size)) : std::nullopt;
 }
 
-// A read maps many neighbouring pages of the file at once, and maps them writable, since memory files need no note of
-// the first write. Whatever the kernel says, the mapping works without it: before 5.14 it knows no such advice.
+// A read maps many neighbouring pages of the file at once, and maps them writable, since the kernel does not track the
+// first write to memory files. Failures are ignored: the mapping works without it, and kernels before 5.14 do not
+// support this advice.
 void FillPageTable(std::span<std::byte> mapping) { (void)madvise(mapping.data(), mapping.size(), MADV_POPULATE_READ); }
 
 bool KeepFromChildren(std::span<std::byte> mapping) {
@@ -41,7 +42,7 @@ bool KeepFromChildren(std::span<std::byte> mapping) {
 
 bool IsWokenThroughMemory() { return true; }
 
-// The write fails only where 2^64 others were not heard.
+// The write fails only when the counter is full, after 2^64 doorbells that were not read.
 void SetDoorbell(int doorbell) {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(doorbell, &one, sizeof(one));

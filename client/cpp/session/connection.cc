@@ -18,7 +18,7 @@ std::string GrantOf(const ClientOptions& options) {
   return options.grant.empty() && environment != nullptr ? environment : options.grant;
 }
 
-// Replaces an automatic data path by what the environment says, and by calls where rings would not work.
+// Replaces an automatic data path by that of the environment, and by calls where rings would not work.
 absl::Status ReadDataPath(ClientOptions& options) {
   const char* const environment = std::getenv("RNICD_DATA_PATH");
   const std::string_view value = environment == nullptr ? "" : environment;

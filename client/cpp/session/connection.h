@@ -46,7 +46,8 @@ class Connection {
   RingPath& rings() { return *rings_; }
   const std::shared_ptr<RingPath>& shared_rings() const { return rings_; }
 
-  // One call, within options().call_deadline; `wait` is the time that the daemon is asked to wait, and comes on top.
+  // One call, within options().call_deadline; `wait` is the time for which the call asks the daemon to wait, and is
+  // added to the timeout.
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                                 const std::type_identity_t<Request>& request,

@@ -34,7 +34,7 @@ class EventStream final : public grpc::ClientReadReactor<v1::WatchEventsResponse
                                             std::shared_ptr<QueueEvents> queue_events,
                                             std::shared_ptr<ProgressWatch> progress, EndCallback on_end);
 
-  // From now on the end of the stream is expected and not reported.
+  // After this the end of the stream is expected and not reported.
   void ExpectEnd() { end_expected_ = true; }
   // Ends the stream and waits until gRPC is done with it, up to the timeout. Returns true when gRPC is done; false on
   // timeout, and at once when called from one of the stream's own callbacks. Idempotent.

@@ -11,7 +11,7 @@
 
 namespace rnicd::inline client {
 
-// The allocations whose callers want to know how far they are, keyed by their progress context.
+// The allocations with a progress callback, keyed by their progress context.
 // Threads: safe. A callback runs under the lock: it does not run any more when its Watch has ended, and must not call
 //          anything of the client.
 class ProgressWatch : public std::enable_shared_from_this<ProgressWatch> {

@@ -89,7 +89,7 @@ TEST(QueueEvents, HandlerMayForgetItsOwnQueuePair) {
   EXPECT_TRUE(told);
 }
 
-// Many rounds: only luck would let a Remove that does not wait pass all of them.
+// Many rounds: a Remove that does not wait would fail at least one of them.
 TEST(QueueEvents, ForgettingWaitsForAHandlerThatRuns) {
   for (int round = 0; round < 200; ++round) {
     QueueEvents events;

@@ -12,6 +12,7 @@
 #include "daemon/app/config/provider_registry.h"
 #include "daemon/app/config/system_flags.h"
 #include "daemon/metrics/exposer.h"
+#include "daemon/policy/default_policy.h"
 
 ABSL_FLAG(std::string, provider, "soft",
           "kind of adapter to own: soft (in software, reaches clients of this daemon only), or cards: verbs (by "
@@ -25,7 +26,9 @@ ABSL_FLAG(int64_t, metrics_max_tenants, 100,
 ABSL_FLAG(bool, status_page, true, "serve the status page at / of --metrics_address, to programs of this machine only");
 ABSL_FLAG(std::string, policy_file, "",
           "who may use the daemon, as which tenant, and how much of it (docs/POLICY.md); SIGHUP reads it again; empty: "
-          "everyone, and each uid of each pod or container is a tenant");
+          "the policy that --print_default_policy prints, in which each uid of each pod or container is a tenant");
+ABSL_FLAG(bool, print_default_policy, false,
+          "print the policy of a daemon without --policy_file, as a policy file to start from, and exit");
 ABSL_FLAG(std::string, audit_log, "",
           "file that gets a JSON line for each decision; it may be renamed at any time; empty: none");
 ABSL_FLAG(
@@ -68,47 +71,12 @@ ABSL_FLAG(int64_t, connections_per_second, 256,
           "new connections a second of one pod or container, and outside of those of one uid; eight seconds' worth may "
           "come at once; 0: no limit");
 ABSL_FLAG(int64_t, max_sessions, 4096, "sessions in all; 0: no limit");
-ABSL_FLAG(
-    int64_t, max_sessions_per_uid, 256,
-    "sessions of one uid, in each pod and container by itself; without --policy_file, as all four of these; 0: no "
-    "limit");
-ABSL_FLAG(int64_t, max_regions_per_uid, 131072,
-          "memory regions of one uid, in each pod and container by itself; 0: no limit");
-ABSL_FLAG(int64_t, max_logical_pages_per_uid, 16777216,
-          "pages of 4 KiB in logical address mappings of one uid, in each pod and container by itself; 0: no limit");
-ABSL_FLAG(int64_t, max_heap_bytes_per_uid, int64_t{256} << 20,
-          "bytes of the daemon's own memory for what one uid holds, in each pod and container by itself; 0: no limit");
 ABSL_FLAG(int64_t, max_heap_bytes, -1,
           "bytes of the daemon's own memory for what clients hold, in all; -1: a quarter of the machine's memory, at "
           "most 4 GiB; 0: no limit");
 ABSL_FLAG(int64_t, max_pinned_bytes, 0, "pinned bytes in all, each page once for each tenant; 0: no limit");
 ABSL_FLAG(int64_t, max_memory_bytes, -1,
           "bytes of memory objects in all; -1: half of the machine's memory; 0: no limit");
-ABSL_FLAG(int64_t, max_adapters_per_session, 64, "open adapters of one session; 0: no limit");
-ABSL_FLAG(int64_t, max_protection_domains_per_session, 1024, "protection domains of one session; 0: no limit");
-ABSL_FLAG(int64_t, max_memory_objects_per_session, 1024, "memory objects of one session; 0: no limit");
-ABSL_FLAG(int64_t, max_memory_bytes_per_session, 0, "bytes of memory objects of one session; 0: no limit");
-ABSL_FLAG(int64_t, max_regions_per_session, 1048576, "memory regions of one session; 0: no limit");
-ABSL_FLAG(int64_t, max_pinned_bytes_per_session, 0, "pinned bytes of one session, each page once; 0: no limit");
-ABSL_FLAG(int64_t, max_registered_bytes_per_session, 0,
-          "registered bytes of one session, each page as often as it is registered; 0: no limit");
-ABSL_FLAG(int64_t, max_pending_requests_per_session, 4096, "requests of one session that pend; 1 or more");
-ABSL_FLAG(int64_t, max_logical_mappings_per_session, 65536, "logical address mappings of one session; 0: no limit");
-ABSL_FLAG(int64_t, max_logical_pages_per_session, 16777216,
-          "pages of 4 KiB in one session's logical address mappings; 0: no limit");
-ABSL_FLAG(int64_t, max_heap_bytes_per_session, 0,
-          "bytes of the daemon's own memory for what one session holds; 0: no limit");
-ABSL_FLAG(int64_t, max_fast_register_pages_per_session, 16777216,
-          "pages of 4 KiB that one session's fast-register regions are made ready for; 0: no limit");
-ABSL_FLAG(int64_t, max_completion_queues_per_session, 1024, "completion queues of one session; 0: no limit");
-ABSL_FLAG(int64_t, max_cq_entries_per_session, 4194304, "entries of one session's completion queues; 0: no limit");
-ABSL_FLAG(int64_t, max_queue_pairs_per_session, 1024, "queue pairs of one session; 0: no limit");
-ABSL_FLAG(int64_t, max_queue_entries_per_session, 262144,
-          "requests that one session's queue pairs have room for; 0: no limit");
-ABSL_FLAG(int64_t, max_windows_per_session, 65536, "memory windows of one session; 0: no limit");
-ABSL_FLAG(int64_t, max_rings_per_session, 64, "rings of one session; 0: no limit");
-ABSL_FLAG(int64_t, max_posted_pages_per_session, 4194304,
-          "pages that one session's posted requests and live fast registrations name; 0: no limit");
 ABSL_FLAG(int64_t, soft_adapters, 1, "soft provider: number of adapters (soft0, soft1, ...); 1 to 64");
 ABSL_FLAG(int64_t, soft_max_registration_bytes, int64_t{1} << 40,
           "soft provider: the largest registration, what adapters report as max_registration_size; 4096 or more");
@@ -186,6 +154,7 @@ void ReadMemoryPool(Config& config, FlagReader& reader) {
 
 void ReadTrust(Config& config, FlagReader& reader) {
   config.policy_file = reader.AbsolutePath(FLAGS_policy_file);
+  config.print_default_policy = absl::GetFlag(FLAGS_print_default_policy);
   config.audit_log = reader.AbsolutePath(FLAGS_audit_log);
   config.audit_bytes_per_second = reader.Limit(FLAGS_audit_bytes_per_second);
   if (config.audit_bytes_per_second != 0 && config.audit_bytes_per_second < kAuditBytesMin) {
@@ -198,15 +167,6 @@ constexpr uint64_t kHeapBytesMost = uint64_t{4} << 30;
 
 uint64_t HeapBytesOfMachine() { return std::min(MachineMemoryBytes() / 4, kHeapBytesMost); }
 
-// Limits of each tenant of the policy without a file.
-void ReadUidLimits(core::Limits& limits, FlagReader& reader) {
-  using core::Resource;
-  limits[Resource::kSessions] = reader.Limit(FLAGS_max_sessions_per_uid);
-  limits[Resource::kRegions] = reader.Limit(FLAGS_max_regions_per_uid);
-  limits[Resource::kLogicalPages] = reader.Limit(FLAGS_max_logical_pages_per_uid);
-  limits[Resource::kHeapBytes] = reader.Limit(FLAGS_max_heap_bytes_per_uid);
-}
-
 void ReadLimits(Config& config, FlagReader& reader) {
   using core::Resource;
   core::NodeLimits& limits = config.limits;
@@ -217,27 +177,7 @@ void ReadLimits(Config& config, FlagReader& reader) {
       memory_by_machine ? MachineMemoryBytes() / 2 : reader.Limit(FLAGS_max_memory_bytes);
   const bool heap_by_machine = absl::GetFlag(FLAGS_max_heap_bytes) == -1;
   limits.node[Resource::kHeapBytes] = heap_by_machine ? HeapBytesOfMachine() : reader.Limit(FLAGS_max_heap_bytes);
-  ReadUidLimits(config.uid_limits, reader);
-  limits.session[Resource::kAdapters] = reader.Limit(FLAGS_max_adapters_per_session);
-  limits.session[Resource::kProtectionDomains] = reader.Limit(FLAGS_max_protection_domains_per_session);
-  limits.session[Resource::kMemoryObjects] = reader.Limit(FLAGS_max_memory_objects_per_session);
-  limits.session[Resource::kMemoryBytes] = reader.Limit(FLAGS_max_memory_bytes_per_session);
-  limits.session[Resource::kRegions] = reader.Limit(FLAGS_max_regions_per_session);
-  limits.session[Resource::kPinnedBytes] = reader.Limit(FLAGS_max_pinned_bytes_per_session);
-  limits.session[Resource::kRegisteredBytes] = reader.Limit(FLAGS_max_registered_bytes_per_session);
-  // Pending requests bound the event queue, so they always have a limit.
-  limits.session[Resource::kPendingRequests] = reader.Number(FLAGS_max_pending_requests_per_session, 1, kUnbounded);
-  limits.session[Resource::kLogicalMappings] = reader.Limit(FLAGS_max_logical_mappings_per_session);
-  limits.session[Resource::kFastRegisterPages] = reader.Limit(FLAGS_max_fast_register_pages_per_session);
-  limits.session[Resource::kCompletionQueues] = reader.Limit(FLAGS_max_completion_queues_per_session);
-  limits.session[Resource::kCqEntries] = reader.Limit(FLAGS_max_cq_entries_per_session);
-  limits.session[Resource::kQueuePairs] = reader.Limit(FLAGS_max_queue_pairs_per_session);
-  limits.session[Resource::kQueueEntries] = reader.Limit(FLAGS_max_queue_entries_per_session);
-  limits.session[Resource::kWindows] = reader.Limit(FLAGS_max_windows_per_session);
-  limits.session[Resource::kRings] = reader.Limit(FLAGS_max_rings_per_session);
-  limits.session[Resource::kLogicalPages] = reader.Limit(FLAGS_max_logical_pages_per_session);
-  limits.session[Resource::kHeapBytes] = reader.Limit(FLAGS_max_heap_bytes_per_session);
-  limits.session[Resource::kPostedPages] = reader.Limit(FLAGS_max_posted_pages_per_session);
+  limits.session = policy::DefaultPolicy().tenants.front().limits.session;
   limits.pending_threshold_bytes = reader.Number(FLAGS_pending_threshold_bytes, 1, kUnbounded);
 }
 

@@ -49,9 +49,10 @@ struct Config {
   // Number of tenants that the metrics page names; the others are one, called "other".
   uint32_t metrics_max_tenants = 100;
   bool status_page = true;
-  // Path of the policy file; empty: each uid is a tenant, with uid_limits.
+  // Path of the policy file; empty: the default policy.
   std::string policy_file;
-  core::Limits uid_limits;
+  // The program prints the default policy and does nothing else.
+  bool print_default_policy = false;
   // Path of the audit log; empty for none.
   std::string audit_log;
   // Bytes of the audit log that each owner may cause; 0: no limit.

@@ -21,7 +21,6 @@ ABSL_DECLARE_FLAG(std::string, log_format);
 ABSL_DECLARE_FLAG(int64_t, audit_bytes_per_second);
 ABSL_DECLARE_FLAG(int64_t, max_pinned_bytes);
 ABSL_DECLARE_FLAG(int64_t, max_heap_bytes);
-ABSL_DECLARE_FLAG(int64_t, max_sessions_per_uid);
 ABSL_DECLARE_FLAG(int64_t, pending_threshold_bytes);
 
 namespace rnicd::app {
@@ -43,12 +42,8 @@ TEST_F(ConfigTest, TheDefaultsAreValid) {
   EXPECT_FALSE(config_.log.json);
 }
 
-TEST_F(ConfigTest, WithoutFlagsAUidAndTheNodeTakeABoundedAmountOfTheDaemonsMemory) {
+TEST_F(ConfigTest, WithoutFlagsTheNodeTakesABoundedAmountOfTheDaemonsMemory) {
   EXPECT_THAT(Errors(), IsEmpty());
-  EXPECT_EQ(config_.uid_limits[core::Resource::kSessions], 256u);
-  EXPECT_EQ(config_.uid_limits[core::Resource::kRegions], 131072u);
-  EXPECT_EQ(config_.uid_limits[core::Resource::kLogicalPages], 16777216u);
-  EXPECT_EQ(config_.uid_limits[core::Resource::kHeapBytes], uint64_t{256} << 20);
   EXPECT_GT(config_.limits.node[core::Resource::kHeapBytes], 0u);
   EXPECT_LE(config_.limits.node[core::Resource::kHeapBytes], uint64_t{4} << 30);
   absl::SetFlag(&FLAGS_max_heap_bytes, 4096);
@@ -79,7 +74,6 @@ TEST_F(ConfigTest, ValuesArriveWhereTheyBelong) {
   absl::SetFlag(&FLAGS_log_level, "error");
   absl::SetFlag(&FLAGS_log_format, "json");
   absl::SetFlag(&FLAGS_max_pinned_bytes, 123456);
-  absl::SetFlag(&FLAGS_max_sessions_per_uid, 7);
   absl::SetFlag(&FLAGS_pending_threshold_bytes, 4096);
   EXPECT_THAT(Errors(), IsEmpty());
   EXPECT_EQ(config_.metrics_address, "");
@@ -90,21 +84,7 @@ TEST_F(ConfigTest, ValuesArriveWhereTheyBelong) {
   EXPECT_EQ(config_.log.level, log::Level::kError);
   EXPECT_TRUE(config_.log.json);
   EXPECT_EQ(config_.limits.node[core::Resource::kPinnedBytes], 123456u);
-  EXPECT_EQ(config_.uid_limits[core::Resource::kSessions], 7u);
   EXPECT_EQ(config_.limits.pending_threshold_bytes, 4096u);
-}
-
-// Each limit of a session has the flag of its resource. Sessions themselves are a uid's.
-TEST_F(ConfigTest, EachLimitOfASessionArrivesAtItsResource) {
-  for (size_t index = 1; index < core::kLimitedResourceCount; ++index) {
-    const std::string resource(core::ResourceName(static_cast<core::Resource>(index)));
-    Set(("max_" + resource + "_per_session").c_str(), std::to_string(1000 + index));
-  }
-  EXPECT_THAT(Errors(), IsEmpty());
-  for (size_t index = 1; index < core::kLimitedResourceCount; ++index) {
-    const auto resource = static_cast<core::Resource>(index);
-    EXPECT_EQ(config_.limits.session[resource], 1000 + index) << core::ResourceName(resource);
-  }
 }
 
 constexpr BadValue kBadValues[] = {
@@ -155,22 +135,9 @@ constexpr BadValue kBadValues[] = {
     {"max_connections", "-1"},
     {"max_connections_per_uid", "-1"},
     {"max_sessions", "-1"},
-    {"max_sessions_per_uid", "-1"},
-    {"max_regions_per_uid", "-1"},
-    {"max_logical_pages_per_uid", "-1"},
-    {"max_heap_bytes_per_uid", "-1"},
     {"max_heap_bytes", "-2"},
-    {"max_logical_pages_per_session", "-1"},
-    {"max_heap_bytes_per_session", "-1"},
     {"max_pinned_bytes", "-1"},
     {"max_memory_bytes", "-2"},
-    {"max_adapters_per_session", "-1"},
-    {"max_protection_domains_per_session", "-1"},
-    {"max_memory_objects_per_session", "-1"},
-    {"max_memory_bytes_per_session", "-1"},
-    {"max_regions_per_session", "-1"},
-    {"max_pinned_bytes_per_session", "-1"},
-    {"max_pending_requests_per_session", "0"},
     {"soft_adapters", "0"},
     {"soft_adapters", "65"},
     {"soft_max_registration_bytes", "4095"},

@@ -26,8 +26,6 @@ TEST_F(ConfigTest, ValuesOnWindowsArriveWhereTheyBelong) {
   Set("networkdirect_fast_engine", "registration");
   Set("networkdirect_max_registration_bytes", "8192");
   Set("networkdirect_max_regions", "7");
-  Set("networkdirect_max_pieces", "5");
-  Set("networkdirect_max_fast_register_pages", "64");
   Set("networkdirect_adapter_flags", "0x10000");
   EXPECT_THAT(Errors(), IsEmpty());
   EXPECT_EQ(config_.system->pipes.workloads, "\\\\.\\pipe\\a");
@@ -38,8 +36,6 @@ TEST_F(ConfigTest, ValuesOnWindowsArriveWhereTheyBelong) {
   EXPECT_EQ(card.fast_engine, provider::NdFastEngine::kRegistration);
   EXPECT_EQ(card.max_registration_bytes, 8192u);
   EXPECT_EQ(card.max_regions, 7u);
-  EXPECT_EQ(card.max_pieces, 5u);
-  EXPECT_EQ(card.max_fast_register_pages, 64u);
   EXPECT_EQ(card.adapter_flags, kAdapterFlagLoopback);
 }
 
@@ -50,8 +46,6 @@ constexpr BadValue kBadValuesOnWindows[] = {
     {"networkdirect_fast_engine", "window"},
     {"networkdirect_max_registration_bytes", "4095"},
     {"networkdirect_max_regions", "-1"},
-    {"networkdirect_max_pieces", "0"},
-    {"networkdirect_max_fast_register_pages", "15"},
     {"networkdirect_adapter_flags", "0x2"},
 };
 
@@ -72,8 +66,6 @@ TEST_F(ConfigTest, ByDefaultNetworkDirectGetsItsOwnDefaults) {
   const provider::NetworkDirectOptions card;
   EXPECT_EQ(config_.system->network_direct.fast_engine, card.fast_engine);
   EXPECT_EQ(config_.system->network_direct.max_registration_bytes, card.max_registration_bytes);
-  EXPECT_EQ(config_.system->network_direct.max_pieces, card.max_pieces);
-  EXPECT_EQ(config_.system->network_direct.max_fast_register_pages, card.max_fast_register_pages);
 }
 
 TEST(ProviderRegistry, KnowsNetworkDirectOnWindows) { EXPECT_EQ(KnownProviders(SystemCards()), "soft, networkdirect"); }

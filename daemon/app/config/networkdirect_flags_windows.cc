@@ -17,10 +17,6 @@ ABSL_FLAG(int64_t, networkdirect_max_registration_bytes, int64_t{1} << 40,
 ABSL_FLAG(int64_t, networkdirect_max_regions, 0,
           "networkdirect provider: memory regions of one card, of which a registration takes one for each piece of its "
           "memory; 0: as many as the card has room for");
-ABSL_FLAG(int64_t, networkdirect_max_pieces, 1024,
-          "networkdirect provider: the most pieces of memory of one registration; 1 to 65536");
-ABSL_FLAG(int64_t, networkdirect_max_fast_register_pages, 32768,
-          "networkdirect provider: the most pages a fast-register region can be made ready for; 16 or more");
 ABSL_FLAG(std::string, networkdirect_adapter_flags, "0x10111",
           "networkdirect provider: NDK_ADAPTER_FLAG_ bits that adapters report and obey, where the card has them: 0x1 "
           "in-order DMA, 0x10 read with local invalidate, 0x100 CQ resize, 0x10000 loopback");
@@ -30,8 +26,6 @@ namespace {
 
 constexpr uint32_t kFlagsOfCards =
     kAdapterFlagInOrderDma | kAdapterFlagReadLocalInvalidate | kAdapterFlagCqResize | kAdapterFlagLoopback;
-
-constexpr int64_t kPiecesMax = 65536;
 
 provider::NdFastEngine ReadFastEngine(FlagReader& reader) {
   const std::string text = absl::GetFlag(FLAGS_networkdirect_fast_engine);
@@ -50,9 +44,6 @@ provider::NetworkDirectOptions ReadNetworkDirectFlags(FlagReader& reader) {
   options.max_registration_bytes =
       reader.Number(FLAGS_networkdirect_max_registration_bytes, kRegistrationBytesMin, kUnbounded);
   options.max_regions = reader.Limit(FLAGS_networkdirect_max_regions);
-  options.max_pieces = static_cast<uint32_t>(reader.Number(FLAGS_networkdirect_max_pieces, 1, kPiecesMax));
-  options.max_fast_register_pages = static_cast<uint32_t>(
-      reader.Number(FLAGS_networkdirect_max_fast_register_pages, kFastRegisterPagesMin, UINT32_MAX));
   options.adapter_flags = reader.Bits(FLAGS_networkdirect_adapter_flags, kFlagsOfCards);
   return options;
 }

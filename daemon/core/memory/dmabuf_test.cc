@@ -161,7 +161,7 @@ TEST_F(DmabufSession, ACardThatCannotRegisterItIsNamedWithItsKernel) {
   EXPECT_EQ(Used(Resource::kMemoryObjects), 0u);
 }
 
-// A client's exporter may let a card wait: no thread that others need may wait with it.
+// A client's exporter may block a card: no thread that other owners need may be blocked by that.
 TEST_F(DmabufSession, ARegistrationIsAWorkersHoweverShort) {
   const MemoryObjectId memory = Imported();
   const MemoryRegionId region = owner_.Region();

@@ -76,7 +76,7 @@ absl::Status FreshMemory::FitTo(uint64_t size) {
   }
   made_ = std::min(made_, size);
   populated_ = std::min(populated_, size);
-  // The choice of a node is kept with the part of the file that it was made for.
+  // The kernel keeps a NUMA policy per part of the file, so the new part needs its own.
   return longer && pages_.numa_node.has_value() ? os_->BindToNumaNode(mapping_, *pages_.numa_node) : absl::OkStatus();
 }
 

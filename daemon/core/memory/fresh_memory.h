@@ -20,8 +20,10 @@ struct PageChoice {
   std::optional<uint32_t> numa_node;
 };
 
-// A memory file of the daemon's that no client has yet: not sealed, mapped whole, and populated from its start as far
-// as it has come. Lifetime: unmaps and closes; outlived by the Os. Threads: one at a time.
+// A memory file of the daemon that no client has yet: not sealed, mapped whole, and populated from its start up to
+// populated().
+// Lifetime: unmaps and closes; outlived by the Os.
+// Threads: one at a time.
 class FreshMemory {
  public:
   // Without pages. Errors: MEMORY_PAGES_UNAVAILABLE, NUMA_NODE_UNKNOWN, those of the system calls.
@@ -37,12 +39,13 @@ class FreshMemory {
   int file() const { return file_.get(); }
   std::span<std::byte> mapping() const { return mapping_; }
 
-  // Has the pages to come made as transparent huge pages; false where the kernel does not.
+  // Requests transparent huge pages for the pages not made yet; false where the kernel has none.
   bool AdviseHugePages() { return os_->AdviseHugePages(mapping_); }
-  // Makes pages of about `bytes`, in a way that delays no other thread; then maps them, in a further call. False when
-  // all are there. Errors: MEMORY_PAGES_UNAVAILABLE, with what is there unchanged.
+  // Makes pages of about `bytes`, in a way that delays no other thread; a further call maps them. False when all pages
+  // are made and mapped. Errors: MEMORY_PAGES_UNAVAILABLE, with the existing pages unchanged.
   absl::StatusOr<bool> MakeNext(uint64_t bytes);
-  // Cuts it, or makes it longer; the new part has no pages. Errors: those of the system calls; then it is of no use.
+  // Cuts it, or makes it longer; the new part has no pages. Errors: those of the system calls; then it must not be used
+  // any more.
   absl::Status FitTo(uint64_t size);
   // The file and its mapping, which the caller closes and unmaps.
   std::pair<UniqueFd, std::span<std::byte>> TakeOver() &&;

@@ -10,7 +10,7 @@ void LingeringMemory::Keep(FileWatch::Id id, UniqueFd file, MemoryCharges charge
     MutexLock lock(mutex_);
     entries_.emplace(id, Entry{.charges = std::move(charges), .lingering = std::move(lingering)});
   }
-  // Not before: the end of a file without an entry would be missed.
+  // Close after the entry exists: the end of a file without an entry would be missed.
   file.Reset(-1);
   Sweep();
 }

@@ -10,7 +10,7 @@
 
 namespace rnicd::core {
 
-// What a memory object is charged with.
+// The charges of a memory object.
 struct MemoryCharges {
   Charge object;
   Charge bytes;
@@ -18,17 +18,19 @@ struct MemoryCharges {
 
 // Memory that its session has released while a process still has it: open, mapped, inherited, or in a socket's queue.
 // Its pages exist until the last of these is gone, and so do its charges; Resource::kLingeringBytes counts it
-// meanwhile. Threads: safe.
+// meanwhile.
+// Threads: safe.
 class LingeringMemory {
  public:
   // `watch` outlives this.
   explicit LingeringMemory(FileWatch& watch) : watch_(watch) {}
 
-  // For a file that may be kept here. To be called before a client can let go of it.
+  // For a file that may be kept here. Must be called before a client can release it.
   absl::StatusOr<FileWatch::Id> Watch(int file) { return watch_.Add(file); }
-  // Closes the file. The charges are refunded once it has ended: in this call if nobody else has it.
+  // Closes the file. The charges are refunded once it has ended: in this call if no other process has it.
   void Keep(FileWatch::Id id, UniqueFd file, MemoryCharges charges);
-  // Refunds what has ended. Must be called periodically, and before a charge is refused that this may make room for.
+  // Refunds the charges of files that have ended. Must be called periodically, and before a charge is refused for which
+  // this may make room.
   void Sweep();
 
  private:

@@ -31,7 +31,8 @@ bool SendDescriptor(int socket, int fd) {
   return sendmsg(socket, &message, 0) == 1;
 }
 
-// Ways to have a file without the descriptor that was handed over. Each returns what lets go of it when destroyed.
+// Ways to hold a file without the descriptor that was handed over. Each returns an object that releases the file when
+// destroyed.
 using Holder = std::shared_ptr<void>;
 
 Holder HoldDescriptor(int fd) { return std::make_shared<UniqueFd>(dup(fd)); }

@@ -53,7 +53,7 @@ absl::StatusOr<ImportedFile> PrepareImport(Os& os, UniqueFd file) {
   return ImportedFile(std::move(file), facts);
 }
 
-// The facts after the seals, so that nobody makes a hole behind them.
+// Read the facts after sealing: no hole can appear any more.
 void FileSealing::Run(Os& os) {
   facts = [&]() -> absl::StatusOr<MemoryFileFacts> {
     if (!complete) {
@@ -86,7 +86,7 @@ void MemoryObject::Use::End() {
 MemoryObject::MemoryObject(Os& os, LingeringMemory& lingering, uint64_t size, PinBook pins, MemoryCharges charges)
     : os_(os), lingering_(lingering), size_(size), book_(std::move(pins)), charges_(std::move(charges)) {}
 
-// No other owner is left; a failing munmap cannot be handled.
+// There is no other owner; a failing munmap cannot be handled.
 MemoryObject::~MemoryObject() { (void)Dispose(); }
 
 absl::Status MemoryObject::BeginWork(State expected) {
@@ -285,7 +285,7 @@ absl::Status MemoryObject::Release() {
   return Dispose();
 }
 
-// Called by the only user that is left.
+// Called by the last user.
 absl::Status MemoryObject::Dispose() {
   const absl::Status status = content_.mapping.empty() ? absl::OkStatus() : os_.Unmap(content_.mapping);
   content_.mapping = {};

@@ -18,7 +18,8 @@
 
 namespace rnicd::core {
 
-// The descriptor of a client's import, or none: no file. Implicit, as it is a descriptor with what is known of it.
+// The descriptor of a client's import, or none: no file. The conversion is implicit, because it is a descriptor with
+// its known facts.
 struct ImportedFile {
   ImportedFile() = default;
   explicit(false) ImportedFile(UniqueFd descriptor) : file(std::move(descriptor)) {}
@@ -48,16 +49,17 @@ struct FileSealing {
 };
 
 // Memory that can be registered: a memfd, mapped whole and populated for as long as it lives, and sealed so that its
-// owner can no longer pull pages away under the card. Until Seal the owner can still make its own writable mapping;
-// after Seal no process can, and only then does registration begin. ARCHITECTURE.md, "The attach protocol".
-// Released memory stays charged for as long as its client has pages that this daemon made: of an allocated file that
-// it has fetched, or of an imported one that had holes. Pages that it brought are its own.
+// owner can no longer remove pages that the card uses. Until Seal the owner can still make its own writable mapping;
+// after Seal no process can, and only then does registration begin. ARCHITECTURE.md, "The attach protocol". Released
+// memory stays charged for as long as its client has pages that this daemon made: of an allocated file that it has
+// fetched, or of an imported one that had holes. Pages that it brought are its own.
 //
-// A dma-buf is the exception to all of this but the order of the calls: it has no bytes here, because nothing is known
-// of what a mapping of it does, and no seals. Its exporter has fixed its size, and keeps its pages for as long as a
-// card is attached to it; only the card reaches them (ADR 0036). Lifetime: shared; outlives the regions over it,
-// because each holds a Use. Threads:  safe. A call that races another one on the same object is refused with
-// MEMORY_IN_USE. Source:   fcntl(2) "File Sealing"; memfd_create(2).
+// A dma-buf is the exception to all of this but the order of the calls: it is not mapped here, because the effect of a
+// mapping depends on its exporter, and it has no seals. Its exporter has fixed its size, and keeps its pages for as
+// long as a card is attached to it; only the card reaches them (ADR 0036).
+// Lifetime: shared; outlives the regions over it, because each holds a Use.
+// Threads:  safe. A call that races another one on the same object is refused with MEMORY_IN_USE.
+// Source:   fcntl(2) "File Sealing"; memfd_create(2).
 class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
  public:
   // The right to touch the mapping; while one exists the object cannot be released.
@@ -100,7 +102,7 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   absl::StatusOr<uint64_t> FinishSeal(const FileSealing& sealing);
   // All of it at once, however long that takes. Errors: as BeginSeal, FinishSeal and EndPopulating.
   absl::Status Seal();
-  // What BeginAllocate or FinishSeal left to do, for as many threads as take part.
+  // The remaining work of BeginAllocate or FinishSeal, for any number of threads.
   std::shared_ptr<Populating> populating() const { return populating_.work; }
   // After Populating::Next::kEnd, by the thread that got it. After a failure the object is as it was before what was
   // begun. Errors: MEMORY_PAGES_UNAVAILABLE, or why it was cancelled.
@@ -133,7 +135,7 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
   // Moves to kWorking when the object is in `expected`; the thread that moved it owns content_ and populating_.
   absl::Status BeginWork(State expected);
   void EndWork(State next);
-  // The part of Attach that is left once the facts are known.
+  // The rest of Attach, after the facts are known.
   absl::Status Take(ImportedFile imported);
   absl::Status Adopt(UniqueFd file, std::span<std::byte> mapping, const MemoryFileFacts& facts);
   void Keep(UniqueFd file, std::span<std::byte> mapping, const MemoryFileFacts& facts);
@@ -161,7 +163,7 @@ class MemoryObject : public std::enable_shared_from_this<MemoryObject> {
     // Its client has pages that were made here.
     bool lingers = false;
   };
-  // What was begun, and the states it is between.
+  // The operation in progress, and the states before and after it.
   struct Begun {
     State before = State::kAwaitingFile;
     State after = State::kAwaitingFile;

@@ -1,4 +1,4 @@
-// What a memory object relies on from the kernel: seals, and what the kernel says of other files.
+// Kernel behaviour that a memory object relies on: seals, and the facts about other files.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -55,7 +55,7 @@ TEST_F(MemoryObjectTest, AnAllocatedFileIsSharedWithItsOwner) {
   EXPECT_EQ(object->page_bytes(), kPage);
 }
 
-// The purpose of the seal: each of these would pull pages away under the card.
+// The purpose of the seal: each of these would remove pages that the card uses.
 TEST_F(MemoryObjectTest, AfterTheSealTheOwnerCannotPullPagesAway) {
   const UniqueFd file = MemoryFile();
   const auto object = Attached(file);

@@ -9,12 +9,12 @@
 namespace rnicd::core {
 namespace {
 
-// Made, or mapped, at once: a fraction of a millisecond.
+// Bytes made, or mapped, in one step: a fraction of a millisecond.
 constexpr uint64_t kMadeAtOnce = uint64_t{1} << 20;
-// A file serves what is at least half as large, so that not much is made in vain, and at most twice as large.
+// A file serves memory of at least half its size, to limit the pages that are made in vain, and at most twice its size.
 constexpr uint64_t kWithinFactor = 2;
 constexpr std::chrono::seconds kRetry{1};
-// Ten times what a client takes to fetch, map and register 10 GiB in pages of 2 MiB.
+// Ten times the time in which a client fetches, maps and registers 10 GiB in pages of 2 MiB.
 constexpr std::chrono::milliseconds kTimeToMap{50};
 
 bool Serves(const FreshMemory& memory, uint64_t size, const PageChoice& pages) {
@@ -142,7 +142,7 @@ absl::Status MemoryPool::Swap(Parted& parted, absl::FunctionRef<absl::Status()> 
   if (charged.ok()) {
     return charged;
   }
-  // There is room: who takes of it does so under this lock.
+  // There is room: all users of it take it under this lock.
   const auto again = [this](uint64_t amount) {
     absl::StatusOr<Charge> taken = Charge::Take(node_, Resource::kMemoryBytes, amount);
     return taken.ok() ? *std::move(taken) : Charge();

@@ -24,21 +24,22 @@ struct PoolClass {
   uint32_t files = 0;
 };
 
-// What memory a session wants; nothing given: the largest pages whose size divides that of the memory, of any node.
+// The page size and NUMA node that a session requests. Default: the largest page size that divides the length; any
+// node.
 struct PageWish {
   std::optional<uint64_t> page_bytes;
   std::optional<uint32_t> numa_node;
 };
 
-// Memory that is ready before anybody asks for it: files of the daemon's, with their pages made and mapped. A file is
-// given away once, for good: what a client had goes back to the kernel, never to another client.
-// The files count in the node's limit of memory_bytes, and give way to what sessions ask for.
+// Memory that is prepared before it is requested: files of the daemon, with their pages made and mapped. A file is
+// given to one client only: when the client releases it, its pages go back to the kernel, never to another client. The
+// files count in the node's limit of memory_bytes, and are freed when sessions request that memory.
 // Lifetime: outlives the sessions and the PoolRefiller.
 // Threads:  safe; refilling is for one thread.
 // Source:   ADR 0033.
 class MemoryPool {
  public:
-  // What there is of a class.
+  // State of a class.
   struct ClassState {
     PoolClass wanted;
     uint32_t ready = 0;
@@ -68,24 +69,24 @@ class MemoryPool {
 
   MemoryPool(Os& os, std::shared_ptr<Ledger> node, const std::vector<PoolClass>& classes);
 
-  // What a session is given.
+  // The result of Give.
   struct Given {
-    // Ready, and the session's from now on; it fits the file to its size.
+    // The ready file, now owned by the session, which fits it to its size.
     std::optional<FreshMemory> ready;
-    // Files that gave way. To free them takes long.
+    // Files that the pool gave up. Freeing them takes long.
     std::vector<FreshMemory> freed;
   };
   // Charges a session for `bytes`, with `charge`, and gives it the ready file that is nearest in size, from half of it
-  // to twice, if there is a wish and a file. What the pool holds of the node's limit gives way: the part of that file,
-  // then, as far as there is still no room, what is being made and other files. Nobody else gets that room in between.
-  // Memory without a choice of pages for which there is nothing counts as a miss of 4 KiB.
+  // to twice, if there is a wish and a file. The pool gives up its part of the node's limit for the session: the part
+  // of that file, then, while there is still no room, the file that is being made and other files. No other session can
+  // take that room in between. An allocation without a choice of pages that finds no file counts as a miss of 4 KiB.
   // Errors: of `charge`, with the pool as it was.
   absl::StatusOr<Given> Give(uint64_t bytes, const std::optional<PageWish>& wish,
                              absl::FunctionRef<absl::Status()> charge);
 
   // Makes a piece of a file that is missing.
   Piece RefillPiece();
-  // Waits until a file is missing, or Wake; if `blocked`, until then or a second has passed.
+  // Waits until a file is missing; if `blocked`, also for a second before the next attempt. Wake ends both waits.
   void WaitForWork(bool blocked);
   // Waits until clients have had time to map the files of large pages that they were given, or until Wake. While the
   // kernel clears a large page it holds one of a few locks, and a fault on a large page of any file takes one of the
@@ -94,7 +95,7 @@ class MemoryPool {
   void LetClientsMap();
   // Waits for so long, or until Wake.
   void Pause(std::chrono::nanoseconds time);
-  // Ends all waiting, for good.
+  // Ends all waits, permanently.
   void Wake();
   void AddRefillTime(std::chrono::nanoseconds time);
 
@@ -111,7 +112,7 @@ class MemoryPool {
     PoolClass wanted;
     std::vector<File> ready;
   };
-  // What gives way to a session: files, and the room of the one that is being made.
+  // What the pool gives up for a session: files, and the room of the one that is being made.
   struct Parted {
     std::vector<File> files;
     Charge making;
@@ -119,12 +120,12 @@ class MemoryPool {
 
   // A class of which a file is missing: the first from first_ on.
   std::optional<size_t> MissingClass() const RNICD_REQUIRES(mutex_);
-  // Nothing if no class has such pages.
+  // Does nothing if no class has such pages.
   void CountMiss(uint64_t page_bytes) RNICD_REQUIRES(mutex_);
-  // The class with the ready file that serves best, and whom to count the hit for; null: none.
+  // The class with the best ready file, and the counter for the hit; null: none.
   std::pair<Class*, Service*> Find(uint64_t size, const PageWish& wish) RNICD_REQUIRES(mutex_);
   Class* Nearest(uint64_t size, const PageChoice& pages) RNICD_REQUIRES(mutex_);
-  // Parts with more until the node's limit has room for so many bytes; with nothing if even all is not enough.
+  // Gives up more until the node's limit has room for this many bytes; gives up nothing if all together is not enough.
   void PartWith(uint64_t bytes, Parted& parted) RNICD_REQUIRES(mutex_);
   // Calls `charge` in place of the charges of `parted`. If it fails, the pool has them again.
   absl::Status Swap(Parted& parted, absl::FunctionRef<absl::Status()> charge) RNICD_REQUIRES(mutex_);
@@ -142,7 +143,7 @@ class MemoryPool {
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::vector<Class> classes_ RNICD_GUARDED_BY(mutex_);
-  // Behind a class whose file could not be made, so that it does not keep the others from theirs.
+  // Index after a class whose file could not be made, so that it does not block the other classes.
   size_t first_ RNICD_GUARDED_BY(mutex_) = 0;
   // Empty: nothing is being made, or a session needs the room more.
   Charge making_charge_ RNICD_GUARDED_BY(mutex_);

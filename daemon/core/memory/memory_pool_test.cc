@@ -18,7 +18,7 @@ class MemoryPoolTest : public ::testing::Test {
     limits[Resource::kMemoryBytes] = bytes;
     return std::make_shared<Ledger>(limits, nullptr);
   }
-  // Refills until there is nothing to do, or no way.
+  // Refills until no file is missing, or none can be made.
   static void Refill(MemoryPool& pool) {
     while (pool.RefillPiece().bytes != 0) {
     }
@@ -35,7 +35,7 @@ class MemoryPoolTest : public ::testing::Test {
     return *std::ranges::find(served, page_bytes, &MemoryPool::Service::page_bytes);
   }
 
-  // What a session gets that charges itself elsewhere.
+  // The result for a session that is charged elsewhere.
   static std::optional<FreshMemory> Take(MemoryPool& pool, uint64_t size,
                                          std::optional<uint64_t> page_bytes = kNdkPageBytes,
                                          std::optional<uint32_t> numa_node = std::nullopt) {
@@ -240,7 +240,7 @@ TEST_F(MemoryPoolTest, TheThreadLetsAClientMapItsLargePagesBeforeItMakesMore) {
   EXPECT_GE(std::chrono::steady_clock::now() - given, std::chrono::milliseconds(50));
 }
 
-// The thread would like it back at once.
+// The refilling thread would take it back at once.
 TEST_F(MemoryPoolTest, WhatGaveWayIsTheSessionsAndNobodyElses) {
   node_ = LedgerUpTo(2 * kMiB);
   MemoryPool pool(os_, node_, {Files(kMiB, 2)});

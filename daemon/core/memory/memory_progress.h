@@ -8,7 +8,7 @@
 
 namespace rnicd::core {
 
-// Tells a session's events how far a long allocation has come: at most once for each 64th of it, and of 64 MiB.
+// Reports the progress of a long allocation as events of its session: at most once for each 64th of it, and of 64 MiB.
 // Threads: safe.
 class ProgressReport final : public EventSource, public std::enable_shared_from_this<ProgressReport> {
  public:
@@ -17,7 +17,7 @@ class ProgressReport final : public EventSource, public std::enable_shared_from_
       : events_(events), context_(context), size_(size) {}
 
   void Note(uint64_t populated);
-  // Nothing is reported any more: the response says the rest.
+  // Ends the reports: the response reports the outcome.
   void End() { events_.Withdraw(*this); }
   Taken TakeEvent() override;
 

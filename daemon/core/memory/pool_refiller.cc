@@ -8,7 +8,7 @@
 namespace rnicd::core {
 namespace {
 
-// Rests are collected until they are longer than a timer is late.
+// Rests are added up until they exceed the delay of a timer.
 constexpr std::chrono::milliseconds kWorthARest{4};
 
 }  // namespace

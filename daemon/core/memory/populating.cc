@@ -7,8 +7,7 @@
 namespace rnicd::core {
 namespace {
 
-// Half a millisecond's work: a thread that waits for its turn waits for no more than one such piece of each other
-// owner.
+// Half a millisecond's work: a thread's wait for its turn is limited to one such piece of each other owner.
 constexpr uint64_t kPopulatedAtOnce = uint64_t{1} << 20;
 
 }  // namespace

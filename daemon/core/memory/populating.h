@@ -15,13 +15,13 @@ namespace rnicd::core {
 // Threads:  safe; pieces run in parallel, without a lock.
 class Populating {
  public:
-  // What the thread that asked does next.
+  // What the calling thread does next.
   enum class Next : uint8_t {
     // Come back for another piece.
     kGoOn,
-    // Leave: what is left belongs to other threads.
+    // Leave: other threads complete the remaining pieces.
     kLeave,
-    // All of it has ended, well or not: Returned to one thread, once.
+    // All pieces have ended, successfully or not. Returned to exactly one thread: the last one to finish.
     kEnd,
   };
 

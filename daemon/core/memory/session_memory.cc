@@ -45,7 +45,7 @@ absl::StatusOr<std::shared_ptr<MemoryObject>> SessionMemory::New(uint64_t size, 
     RNICD_ASSIGN_OR_RETURN(MemoryPool::Given given, node_.pool->Give(size, wish, charge));
     ready = std::move(given.ready);
     if (!given.freed.empty()) {
-      // Freed where it delays nobody.
+      // Freed on a thread where it delays no request.
       node_.populators.Post(
           [freed = std::make_shared<std::vector<FreshMemory>>(std::move(given.freed))] { freed->clear(); });
     }
@@ -97,7 +97,7 @@ MaybePending<> SessionMemory::Seal(const std::shared_ptr<MemoryObject>& memory, 
     memory->AbandonSeal();
     return MakeError(ErrorReason::FD_BLOCKED);
   }
-  // The end may have begun meanwhile, and looked for seals too early.
+  // The end of the session may have begun meanwhile, and cancelled the seals before this one was listed.
   if (lease_.ending()) {
     node_.reapers.PostFor(lease_.tenant().number(), [this, held] { CancelSeals(); });
   }

@@ -22,7 +22,7 @@ struct AllocateArguments {
   // transparent huge pages.
   std::optional<uint64_t> page_bytes = kNdkPageBytes;
   std::optional<uint32_t> numa_node;
-  // Not 0: events tell how far an allocation has come that takes long; see MemoryProgress.
+  // Not 0: events report the progress of a long allocation; see MemoryProgress.
   uint64_t progress_context = 0;
 };
 
@@ -59,12 +59,12 @@ class SessionMemory final : public SessionObjects<MemoryObjectId, MemoryObject> 
   void CancelSeals();
 
  private:
-  // A memory object that is being populated, and who is told when that has ended.
+  // A memory object that is being populated, and the callback that reports the end.
   struct PopulatingJob {
     std::shared_ptr<SessionGuard> held;
     std::shared_ptr<MemoryObject> memory;
     std::function<void(const std::shared_ptr<MemoryObject>& memory, const absl::Status& status)> report;
-    // Null: nobody wants to know how far it is.
+    // Null when progress is not reported.
     std::shared_ptr<ProgressReport> progress;
   };
 
@@ -86,7 +86,7 @@ class SessionMemory final : public SessionObjects<MemoryObjectId, MemoryObject> 
 
   absl::Status CheckNew(uint64_t size) const;
   absl::StatusOr<MemoryCharges> ChargeFor(uint64_t size);
-  // Charged; the node's pool gives way to it, and may have a file that is `ready`.
+  // Charged; the node's pool makes room for it, and may have a file that is `ready`.
   absl::StatusOr<std::shared_ptr<MemoryObject>> New(uint64_t size, const std::optional<PageWish>& wish,
                                                     std::optional<FreshMemory>& ready);
   MemoryTicket Publish(const std::shared_ptr<MemoryObject>& memory, FdDirection direction);
@@ -108,7 +108,7 @@ class SessionMemory final : public SessionObjects<MemoryObjectId, MemoryObject> 
 
   const PinBook pins_;
   Mutex seals_mutex_;
-  // Keyed by a number. They hold the session; what blocks does not.
+  // Keyed by a number. They hold the session; the blocking system call does not.
   std::map<uint64_t, PendingSeal> seals_ RNICD_GUARDED_BY(seals_mutex_);
   uint64_t next_seal_ RNICD_GUARDED_BY(seals_mutex_) = 0;
 };

@@ -21,7 +21,7 @@ MaybePending<MemoryTicket> SessionMemory::Allocate(const AllocateArguments& argu
   }
   const auto allocation = std::make_shared<Allocation>(Allocation{.arguments = arguments});
   RNICD_RETURN_IF_ERROR(Admit(*allocation));
-  // A file of the pool's that need not be cut is there at once.
+  // A file of the pool that need not be cut is ready at once.
   if (allocation->pooled.has_value() && allocation->pooled->size() == arguments.size) {
     RNICD_RETURN_IF_ERROR(BeginAllocate(*allocation));
     (void)allocation->memory->populating()->RunPiece();
@@ -98,7 +98,7 @@ void SessionMemory::QueueAllocating(const std::shared_ptr<Allocation>& allocatio
 }
 
 // On several threads where that pays. Each takes a piece, and then goes to the end of the owner's line, so that a large
-// object delays nobody else's small one.
+// object does not delay another owner's small one.
 void SessionMemory::Populate(const PopulatingJob& job) {
   const std::shared_ptr<Populating> work = job.memory->populating();
   const uint64_t left = work->size() - work->done();

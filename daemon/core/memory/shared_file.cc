@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<SharedFile>> SharedFile::Create(Os& os, Lingering
   }
   std::unique_ptr<SharedFile> shared(
       new SharedFile(os, lingering, *watch, *std::move(file), *mapping, std::move(charge)));
-  // A page that cannot be had is an error here, and a signal later.
+  // A page that cannot be allocated is an error here; later it would raise a signal.
   if (const absl::Status populated = os.Populate(*mapping); !populated.ok()) {
     return RingsUnavailable(populated);
   }

@@ -18,10 +18,11 @@ namespace rnicd::core {
 // RINGS_UNAVAILABLE, with the cause as its detail.
 absl::Status RingsUnavailable(const absl::Status& cause);
 
-// Memory of the daemon that one client maps too: a ring, or a mapped completion queue. Its size is sealed. Holes are
-// not: a client that punches one finds zeros there, as the daemon does, and a seal that comes once the client has
-// mapped the file waits for as long as the client likes (ADR 0032). It stays charged until the client, too, has let go
-// of it. Lifetime: outlived by the LingeringMemory. Threads:  safe.
+// Memory of the daemon that one client maps too: a ring, or a mapped completion queue. Its size is sealed. It is not
+// sealed against holes: a client that punches one finds zeros there, as the daemon does, and a seal after the client
+// has mapped the file could block without a limit (ADR 0032). It stays charged until the client, too, has released it.
+// Lifetime: outlived by the LingeringMemory.
+// Threads:  safe.
 class SharedFile {
  public:
   // Zeros; `bytes` are whole pages, and counted by `charge`. Errors: RINGS_UNAVAILABLE.

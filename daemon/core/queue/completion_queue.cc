@@ -51,7 +51,7 @@ absl::Status CompletionQueue::Resize(uint32_t depth) {
 }
 
 bool CompletionQueue::BeginNotification() {
-  // What a client has read is looked at when it counts, and only then: its memory may say anything.
+  // Read the client's index only where it is needed: the client can write any value there.
   if (!notifier_.may_begin()) {
     return false;
   }
@@ -102,7 +102,7 @@ absl::StatusOr<std::vector<Completion>> CompletionQueue::Take(uint32_t max) {
   return TakeQueued(max);
 }
 
-// Nobody waits: a wait would have taken what fills the queue.
+// No poll is waiting: it would have taken the completions that fill the queue.
 std::function<void()> CompletionQueue::Die() {
   overrun_ = true;
   store_.Fail(NtStatus::kBufferOverflow);
@@ -153,7 +153,7 @@ EventSource::Taken CompletionQueue::TakeEvent() {
   return taken;
 }
 
-// A client that waits for a mapped queue is woken, as calls that wait are.
+// Wakes a client that waits for a mapped queue, as well as calls that wait.
 void CompletionQueue::Finalize() {
   std::unique_ptr<MappedResults> mapped;
   {

@@ -24,11 +24,12 @@
 namespace rnicd::core {
 
 // A poll that waits for the first completion. It ends exactly once: with completions, with none when EndWait was
-// called, or with the error of its queue. Lifetime: shared by its caller and the queue. Threads: given to one queue,
-// which guards it.
+// called, or with the error of its queue.
+// Lifetime: shared by its caller and the queue.
+// Threads: given to one queue, which guards it.
 struct CqWait {
-  // Called under no lock, from any thread; must be quick. Returns false when nobody takes the completions any more; the
-  // queue then keeps them.
+  // Called under no lock, from any thread; must be quick. Returns false when the caller has given up and does not take
+  // the completions; the queue then keeps them.
   using Done = std::function<bool(const absl::StatusOr<std::vector<Completion>>&)>;
 
   // Completions wanted.
@@ -105,14 +106,14 @@ class CompletionQueue final : public Closable, public EventSource {
   bool BeginNotification() RNICD_REQUIRES(mutex_);
   void PushNotification();
   std::vector<Completion> TakeQueued(uint32_t max) RNICD_REQUIRES(mutex_);
-  // A wait that ends, and what it gets.
+  // A wait that ends, and its completions.
   struct Delivery {
     std::shared_ptr<CqWait> wait;
     std::vector<Completion> results;
   };
-  // Takes completions for the longest wait; empty when there are none or nobody waits.
+  // Takes completions for the longest wait; empty when there are none or no poll waits.
   Delivery NextDelivery() RNICD_REQUIRES(mutex_);
-  // Ends the wait with its completions, and goes on with the next one while completions come back.
+  // Ends the wait with its completions, and continues with the next one while a caller returns its completions.
   void Deliver(Delivery delivery);
   void Finalize() override;
   void ReleaseParents() override { adapter_.Release(); }

@@ -81,7 +81,7 @@ class CompletionQueueTest : public ::testing::Test {
     }
     return contexts;
   }
-  // The kind of completion an armed queue waits for.
+  // The kind of completion for which a queue is armed.
   std::optional<CqNotifyType> WaitsFor(CompletionQueue& queue) {
     Push(queue);
     if (Notification() == NtStatus::kSuccess) {

@@ -62,8 +62,8 @@ CompletionQueue::Delivery CompletionQueue::NextDelivery() {
   return delivery;
 }
 
-// A client may give up in the moment in which its completions were taken. They go back to the front, where the next
-// poll finds them.
+// A client may give up at the moment when its completions are taken. They go back to the front, where the next poll
+// finds them.
 void CompletionQueue::Deliver(Delivery delivery) {
   while (delivery.wait != nullptr && !delivery.wait->done(delivery.results)) {
     bool notify = false;

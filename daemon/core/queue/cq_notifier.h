@@ -31,12 +31,12 @@ class CqNotifier {
 
   enum class Due : uint8_t {
     kNothing,
-    // Tell the client of a mapped queue; an event of an earlier notification waits to be fetched.
+    // Notify the client of a mapped queue; an event of an earlier notification waits to be fetched.
     kNotice,
     // An event is to be sent, too.
     kNoticeAndEvent,
   };
-  // False while nothing can be due, whatever has come.
+  // False while no notification can be due, whatever completions have arrived.
   bool may_begin() const { return !silent_ && (!in_progress_ || is_mapped_) && armed_.has_value(); }
   // Begins the notification that is due, if one is. `dead`: the queue has overrun, which every arming reports.
   Due Begin(bool dead);

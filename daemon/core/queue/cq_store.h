@@ -16,8 +16,9 @@
 
 namespace rnicd::core {
 
-// Where the completions of a queue are until they are taken, oldest first: here, or, of a mapped queue, where its
-// client reads them; and how many there may be. Threads: one at a time.
+// The completions of a queue until they are taken, oldest first, and the limit on their number. They are kept here or,
+// for a mapped queue, in the memory that its client reads.
+// Threads: one at a time.
 class CqStore {
  public:
   // `entries` counts the depth. `mapped` is null for a queue that is not mapped; it has room for `mapped_depth_max`.

@@ -1,4 +1,4 @@
-// Mapped completion queues: what a client reads from shared memory, and what it cannot achieve by what it writes there.
+// Mapped completion queues: what a client reads from shared memory, and that no value it writes there can do harm.
 
 #include <random>
 
@@ -85,7 +85,7 @@ TEST_F(MappedQueueTest, OneMoreThanTheDepthKillsTheQueueAndItsPairs) {
   EXPECT_EQ(client.reader.status(), static_cast<uint32_t>(NtStatus::kBufferOverflow)) << "the first failure stays";
 }
 
-// The model of what is believed: a head moves forward, up to what was written.
+// The model of a valid head: it moves forward, up to the completions that were written.
 TEST_F(MappedQueueTest, AHeadThatIsImpossibleChangesNothing) {
   constexpr uint32_t kDepth = 6;
   std::mt19937 random(20);

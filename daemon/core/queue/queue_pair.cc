@@ -34,7 +34,7 @@ absl::Status CheckQueue(const CompletionQueue& queue, const Adapter& adapter, st
   return queue.overrun() ? MakeError(ErrorReason::CQ_OVERRUN, field) : absl::OkStatus();
 }
 
-// The queue cannot tell which of the two roles it has here.
+// The queue's own error does not name which of its two roles failed, so use `field`.
 absl::StatusOr<Kept<CompletionQueue>> KeepQueue(std::shared_ptr<CompletionQueue> queue, std::string_view field) {
   absl::StatusOr<Kept<CompletionQueue>> kept = Kept<CompletionQueue>::Of(std::move(queue));
   if (!kept.ok()) {

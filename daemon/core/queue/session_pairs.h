@@ -37,7 +37,7 @@ struct QueuePairView {
   std::string address;
 };
 
-// What a queue pair and the requests posted to it name. All of it outlives the queue pairs.
+// The tables with the objects that a queue pair and its requests name. All of them outlive the queue pairs.
 struct NamedByPairs {
   const SessionDomains::Table& domains;
   const SessionQueues::Table& queues;

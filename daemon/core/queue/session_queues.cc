@@ -51,7 +51,7 @@ absl::StatusOr<CreatedMappedCq> SessionQueues::CreateMapped(const MappedCqArgume
   const uint32_t depth_max = arguments.depth_max == 0 ? arguments.depth : arguments.depth_max;
   RNICD_RETURN_IF_ERROR(CheckMappedDepthMax(depth_max, arguments.depth, *adapter));
   const uint64_t file_bytes = MappedResults::FileBytes(depth_max);
-  // What ended meanwhile makes room.
+  // Refund memory that has ended meanwhile, to make room.
   node_.lingering.Sweep();
   RNICD_ASSIGN_OR_RETURN(ChargedQueue charged,
                          ChargeQueue(arguments.depth, OccupiedBytes(node_.os, file_bytes) + kHeapOfMappedQueue));

@@ -32,7 +32,7 @@ struct MappedPages {
   uint64_t page_bytes = 0;
   std::vector<std::byte*> pages;
   std::vector<MemoryObject::Use> uses;
-  // What the card keeps of the pages, if it does. Last, so that it lets go of them first.
+  // The card's own object for the pages, if it has one. Last, so that the card releases the pages first.
   std::unique_ptr<provider::DeviceMapping> device;
 };
 
@@ -66,8 +66,9 @@ struct TakenPages {
   std::shared_ptr<const MappedPages> pages;
 };
 
-// Charges a mapping and the pages behind a checked range, and tells the card of them. Errors: PAGE_COUNT_UNSUPPORTED,
-// QUOTA_LOGICAL_MAPPINGS, QUOTA_LOGICAL_PAGES, QUOTA_REGISTERED_BYTES, QUOTA_HEAP_BYTES, QUOTA_PINNED_BYTES.
+// Charges a mapping and the pages behind a checked range, and announces them to the card. Errors:
+// PAGE_COUNT_UNSUPPORTED, QUOTA_LOGICAL_MAPPINGS, QUOTA_LOGICAL_PAGES, QUOTA_REGISTERED_BYTES, QUOTA_HEAP_BYTES,
+// QUOTA_PINNED_BYTES.
 absl::StatusOr<TakenPages> TakePages(MappedRange range, provider::DeviceAdapter& card,
                                      const std::shared_ptr<Ledger>& ledger);
 

@@ -34,8 +34,10 @@ struct RegionView {
 // An NDK memory region of either kind, which its creation decides: an OrdinaryRegion or a FastRegion. Each request on
 // one has two halves. Begin checks the request and takes what it needs; Finish talks to the device, and may run later
 // on another thread. Between the two the region is busy, and a close waits. Unless the `start` of a Finish is ok, the
-// device is not called, Begin is undone, and `start` is returned. Lifetime: holds its protection domain open. Threads:
-// safe; of two racing requests one is refused with REGION_BUSY or a state reason. Source:   NDK_FN_CREATE_MR.
+// device is not called, Begin is undone, and `start` is returned.
+// Lifetime: holds its protection domain open.
+// Threads: safe; of two racing requests one is refused with REGION_BUSY or a state reason.
+// Source:   NDK_FN_CREATE_MR.
 class MemoryRegion : public Closable {
  public:
   bool is_fast() const { return is_fast_; }
@@ -53,7 +55,7 @@ class MemoryRegion : public Closable {
   // True while it is registered over a dma-buf.
   virtual bool is_over_dmabuf() const { return false; }
   // Sets the cause reported for the revoked tokens when the region is closed while registered; "close" by default.
-  // `cause` must live for ever.
+  // `cause` must have static storage duration.
   virtual void SetCloseCause(std::string_view /*cause*/) {}
   // True when the device failed to deregister the region at its close.
   virtual bool deregister_failed() const { return false; }

@@ -14,7 +14,7 @@ namespace rnicd::core {
 
 // An NDK memory window.
 // Lifetime: holds its domain open. While it is bound its region is held: NDK counts the window among the region's
-// successors. The card owns that hold, because only the card can tell when the binding ends.
+// successors. The card owns that hold, because only the card detects the end of the binding.
 // Threads:  safe.
 // Source:   NDK_FN_CREATE_MW, NDK_FN_BIND.
 class MemoryWindow final : public Closable {

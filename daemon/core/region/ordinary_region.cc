@@ -56,7 +56,7 @@ absl::StatusOr<OrdinaryRegion::RegisterRequest> OrdinaryRegion::BeginRegister(Ma
   return request;
 }
 
-// A card alone does not know under which name operators know it, nor that the kernel may be what lacks the operation.
+// Adds to the card's error the name of the adapter, and the hint that the kernel may lack the operation.
 absl::StatusOr<std::unique_ptr<provider::DeviceMemoryRegion>> OrdinaryRegion::CallDevice(
     const RegisterRequest& request) const {
   const MappedRange& range = request.range;

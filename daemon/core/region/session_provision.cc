@@ -76,7 +76,7 @@ MaybePending<Provisioned> SessionRegions::Provision(ProvisionArguments arguments
 }
 
 MaybePending<Provisioned> SessionRegions::SealThenProvision(const std::shared_ptr<Provisioning>& job, ItemPlan plan) {
-  // The thread that has sealed the file has work of other owners to do, so a worker goes on.
+  // The thread that has sealed the file has work of other owners to do, so a worker continues.
   const Done<> go_on = [this, job, plan = std::move(plan)](const absl::Status& sealed) {
     const absl::StatusOr<SessionGuard> guard = lease_.Begin();
     if (!sealed.ok() || !guard.ok()) {
@@ -86,7 +86,7 @@ MaybePending<Provisioned> SessionRegions::SealThenProvision(const std::shared_pt
     RequestTurns::Queue(requests_, plan);
   };
   const MaybePending<> sealing = objects_.Seal(job->memory, go_on);
-  // Sealed by another request since it was looked at.
+  // Another request has sealed it since the check.
   const bool is_sealed = sealing.succeeded() || FailedWith(sealing.status(), ErrorReason::MEMORY_ALREADY_SEALED);
   if (!sealing.pending() && !is_sealed) {
     return sealing.status();
@@ -142,7 +142,7 @@ absl::StatusOr<SessionRegions::RegisterJob> SessionRegions::AdmitProvision(const
   return admitted;
 }
 
-// The region gets its id last: nobody can name one that failed.
+// The region gets its id last, so that no request can name one that failed.
 absl::StatusOr<ProvisionedRegion> SessionRegions::ProvisionOne(const Provisioning& job, const ProvisionRange& range,
                                                                const MemoryLookup& find_memory) {
   absl::StatusOr<RegisterJob> admitted = AdmitProvision(job, range, find_memory);

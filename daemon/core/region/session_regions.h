@@ -65,7 +65,7 @@ class SessionRegions final : public SessionObjects<MemoryRegionId, MemoryRegion>
     // Null unless it takes so long that it must pend.
     std::shared_ptr<Charge> pending;
   };
-  // What the caller of a request that may pend has asked.
+  // The caller's options for a request that may pend.
   template <typename T = void>
   struct Asked {
     RequestKind kind;

@@ -6,8 +6,8 @@
 
 namespace rnicd::core {
 
-// Threads for system calls that a client can block for as long as it likes, such as those that take the lock of its
-// file. The calls of one owner wait for each other, and for nobody else's.
+// Threads for system calls that a client can block without a limit, such as those that take the lock of its file. The
+// calls of one owner queue behind each other, never behind those of another owner.
 // Threads: safe. Nothing here blocks, unless the implementation has no threads.
 class BlockingExecutor {
  public:
@@ -15,7 +15,7 @@ class BlockingExecutor {
 
   enum class Started : uint8_t {
     kQueued,
-    // The owner has too many that wait. Neither job will run.
+    // The owner's queue is full. Neither job will run.
     kRefused,
     // An implementation without threads has run `blocking`. The caller does what `after` would do, which will not run.
     kRan,

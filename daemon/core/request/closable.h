@@ -53,7 +53,7 @@ class Closable : public std::enable_shared_from_this<Closable> {
   bool closing() const;
 
  protected:
-  // `id_field`: the request field that names such an object, for refusals; must live for ever.
+  // `id_field`: the request field that names such an object, for refusals; must have static storage duration.
   explicit Closable(const char* id_field = "") : id_field_(id_field) {}
 
   // Releases the object's resources; called once, when the object is closing and no hold is left.

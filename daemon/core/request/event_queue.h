@@ -59,7 +59,7 @@ struct QpDisconnected {
   uint64_t context = 0;
 };
 
-// How far an allocation that takes long has come. Comes before the response of its call, if at all.
+// Progress of a long allocation. Comes before the response of its call, or not at all.
 struct MemoryProgress {
   // progress_context of the request.
   uint64_t context = 0;

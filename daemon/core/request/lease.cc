@@ -148,7 +148,7 @@ void Lease::End(EndCause cause, std::function<void(const Reclaimed&)> on_ended) 
 void Lease::TearDown() {
   const EndCause cause = Refine(end_cause(), owner_);
   const Reclaimed reclaimed = Reclaim(cause);
-  // Told before the session's charge is given back: who sees that nothing is held sees these counts too.
+  // Reported before the session's charge is refunded: a reader that sees no holdings also sees these counts.
   node_.observer.Report(SessionEnded{.id = id_, .caller = owner_, .cause = cause, .reclaimed = reclaimed});
   ReportDecision("session.end", "", absl::OkStatus(), EndCauseName(cause));
   charge_.Refund();

@@ -35,9 +35,10 @@ inline constexpr uint64_t kRegisteredBytesPerRequest = uint64_t{1} << 20;
 inline constexpr uint64_t kProvisionedRegionsPerRequest = 64;
 
 // One client process's lease on everything it owns: who owns it, its limits and rates, its events, and its life. What
-// it owns is a Session's, and every lease is one. Lifetime: shared by its connections, the registry and running
-// requests. Ends once: when it is closed, when its process exits, when its last connection closes; LIFETIMES.md gives
-// the order of destruction. Threads:  safe.
+// it owns is a Session's, and every lease is one.
+// Lifetime: shared by its connections, the registry and running requests. Ends once: when it is closed, when its
+// process exits, when its last connection closes; LIFETIMES.md gives the order of destruction.
+// Threads:  safe.
 class Lease : public std::enable_shared_from_this<Lease> {
  public:
   virtual ~Lease() = default;
@@ -46,12 +47,12 @@ class Lease : public std::enable_shared_from_this<Lease> {
   // pass.
   // Errors: RATE_LIMITED.
   absl::Status AdmitCall(std::chrono::nanoseconds* wait);
-  // Counts what a request costs beyond itself against the same rates.
+  // Counts the cost of a request's bytes, in addition to the request itself, against the same rates.
   void CountBytes(uint64_t bytes, uint64_t per_request);
 
   // Begins a request, which delays the end until it is complete. Errors: SESSION_ENDING.
   absl::StatusOr<SessionGuard> Begin();
-  // A second guard for a request in progress, which has one: for what of it goes on elsewhere.
+  // A second guard for a request in progress, for a part of it that continues on another thread.
   SessionGuard Hold();
 
   // Ends the session: refuses new requests, waits for running ones, reclaims everything on a reaper, then calls
@@ -91,7 +92,7 @@ class Lease : public std::enable_shared_from_this<Lease> {
 
   // Ends the requests that wait, with SESSION_ENDING. Called once, on a reaper, before the last request is complete.
   virtual void CancelWaiting() = 0;
-  // Takes everything back. Called once, on a reaper, when no request is left.
+  // Reclaims everything. Called once, on a reaper, when no request is in progress any more.
   virtual Reclaimed Reclaim(EndCause cause) = 0;
 
   void EndGuard();

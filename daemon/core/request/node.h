@@ -40,7 +40,7 @@ struct Node {
   Observer& observer;
   // Runs what takes long: large registrations, closes and releases.
   Executor& workers;
-  // Populates memory, in pieces. Its threads give way to all others, so it runs nothing that locks for long.
+  // Populates memory, in pieces. Its threads have the lowest priority, so it runs nothing that holds a lock for long.
   Executor& populators;
   // Runs the packets of fd.sock, which are quick, so that they never wait for these.
   Executor& fd_workers;

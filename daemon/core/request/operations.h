@@ -24,7 +24,7 @@ enum class Pace : uint8_t {
   kFreeInSession,
 };
 
-// What may be asked of the daemon: by a call of gRPC, and some of it by an entry of a ring.
+// An operation of the daemon: requested by a gRPC call, and some of them also by an entry of a ring.
 struct Operation {
   // "MemoryService.CreateMr": the name without the package.
   std::string_view name;
@@ -152,7 +152,7 @@ consteval const Operation& Row(std::string_view name) {
   throw std::logic_error("this method has no row in kOperations");
 }
 
-// The operation of a ring's entry; null for an entry that does nothing, and for numbers that mean nothing.
+// The operation of a ring's entry; null for an entry that does nothing, and for unknown numbers.
 constexpr const Operation* OperationOf(ring::Opcode opcode) {
   for (const Operation& operation : kOperations) {
     if (operation.opcode == opcode && opcode != ring::Opcode::kNop) {

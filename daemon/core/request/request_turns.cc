@@ -56,7 +56,8 @@ void RequestTurns::QueueTurn() {
                     [self = shared_from_this()](const absl::Status& start) { self->TakeTurn(start); });
 }
 
-// A turn, and then to the end of the owner's line. What is left when the session ends takes no time.
+// Does one piece, then queues behind the owner's other jobs. After the end of the session the remaining items fail at
+// once.
 void RequestTurns::TakeTurn(const absl::Status& start) {
   Piece piece = TakePiece();
   for (; !start.ok() && piece.first != piece.end; piece = TakePiece()) {

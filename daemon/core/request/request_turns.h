@@ -28,10 +28,11 @@ struct ItemPlan {
   std::function<void()> done;
 };
 
-// A request of many items, done in pieces: each is over soon, so that the work of other owners comes in between and the
-// end of the session is noticed. A short request, of one piece that is not slow, is done at once; others on workers.
-// Items begin in order.
-// Lifetime: shared by the jobs that are queued. Threads: safe.
+// A request of many items, done in short pieces, so that the work of other owners runs in between and the end of the
+// session is detected. A short request, of one piece that is not slow, is done at once; others on workers. Items begin
+// in order.
+// Lifetime: shared by the jobs that are queued.
+// Threads: safe.
 class RequestTurns : public std::enable_shared_from_this<RequestTurns> {
  public:
   // With SESSION_ENDING for `start` from the end of the session on.

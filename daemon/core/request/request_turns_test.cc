@@ -93,7 +93,7 @@ TEST_F(RequestTurnsTest, ALongOneIsDoneOnWorkersInOrderAndEachItemOnce) {
 
 TEST_F(RequestTurnsTest, BytesEndAPieceAndMakeARequestLong) {
   ItemPlan plan = Plan(4);
-  // The first is refused later, whatever it says.
+  // The first item has an impossible length and will be refused later.
   plan.bytes_of = [](uint32_t index) { return index == 0 ? UINT64_MAX : kPage; };
   Run(std::move(plan));
   EXPECT_EQ(done_.Get(), AllOf(4));

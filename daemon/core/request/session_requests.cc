@@ -79,7 +79,7 @@ void SessionRequests::RunHeld(Executor& executor, const std::shared_ptr<SessionG
   executor.Enqueue(job_owner(), [this, held, job = std::move(job)] {
     job(lease_.ending() ? MakeError(ErrorReason::SESSION_ENDING) : absl::OkStatus());
   });
-  // The end may have begun meanwhile, and looked at the queue too early.
+  // The end of the session may have begun meanwhile, and cancelled the queue before this job was in it.
   if (lease_.ending()) {
     node_.reapers.PostFor(lease_.tenant().number(), [this, held] { CancelQueued(); });
   }

@@ -22,8 +22,8 @@ struct PendingChoice {
   uint64_t request_context = 0;
 };
 
-// What the requests of a session share, whatever object they name: the workers, and how an
-// outcome that comes later is reported.
+// Shared by the requests of a session, whatever object they name: the workers, and the report of an outcome that comes
+// later.
 // Lifetime: a part of its session.
 // Threads:  safe.
 class SessionRequests {

@@ -22,7 +22,7 @@ WorkerPool::~WorkerPool() {
   {
     MutexLock lock(mutex_);
     stopping_ = true;
-    // What is left may run on all threads.
+    // The remaining jobs may run on all threads.
     for (auto& [owner, line] : lines_) {
       Settle(owner, line);
     }
@@ -79,7 +79,7 @@ std::function<void()> WorkerPool::TakeNext(uint64_t* owner) {
   return job;
 }
 
-// The thread that ended a job takes the next turn itself, so nobody has to be woken.
+// The thread that ended a job takes the next turn itself, so no other thread has to be woken.
 void WorkerPool::NoteEnd(uint64_t owner) {
   MutexLock lock(mutex_);
   Line& line = lines_[owner];

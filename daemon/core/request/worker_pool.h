@@ -55,10 +55,10 @@ class Executor {
   void Post(std::function<void()> job) { PostFor(0, std::move(job)); }
 };
 
-// What the threads of a pool are to the scheduler.
+// Scheduling priority of a pool's threads.
 enum class ThreadPriority : uint8_t {
   kNormal,
-  // A processor that both want goes to the others first. For work that is long, so that it delays no short call.
+  // All other threads get the processor first. For long work, so that it delays no short call.
   kBackground,
 };
 

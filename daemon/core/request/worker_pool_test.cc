@@ -67,7 +67,7 @@ TEST(WorkerPool, OneOwnerNeverHasAllThreads) {
   end.Open();
 }
 
-// Whatever the turns are given up and taken for, a job that waits behind its owner's running ones is not forgotten.
+// In every order of turns, a job that waits behind its owner's running ones is not forgotten.
 TEST(WorkerPool, WhatWaitsForItsOwnersRunningJobRunsNext) {
   WorkerPool pool(2);
   Barrier first;

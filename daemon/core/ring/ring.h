@@ -23,7 +23,7 @@ class Lease;
 // Memory through which a session's requests travel without a call for each, and the descriptors that wake its two
 // sides. docs/RINGS.md has what is in the memory.
 // Lifetime: shared by its session, the host that serves it, and requests in progress.
-// Threads:  safe, but for end(), which says who may use it.
+// Threads:  safe, except for end(): its class names the threads that may use it.
 class Ring {
  public:
   // Counts the ring, and its memory.
@@ -49,7 +49,7 @@ class Ring {
   absl::StatusOr<UniqueFd> Duplicate(SharedDescriptor which);
 
   void Complete(const ring::Outcome& outcome);
-  // Tells the client that the ring has ended.
+  // Reports to the client that the ring has ended.
   void End(ErrorReason reason);
 
  private:

@@ -9,7 +9,7 @@ namespace rnicd::core {
 
 class Ring;
 
-// What has come through rings since the daemon began.
+// Counts of rings since the start of the daemon.
 struct RingCounts {
   uint64_t entries = 0;
   // Work requests, in the chains of entries.
@@ -24,7 +24,7 @@ struct RingCounts {
   uint64_t pauses = 0;
   // Rings that ended because their indices were impossible.
   uint64_t broken = 0;
-  // Time spent looking for entries that had not come yet.
+  // Time spent polling for entries that had not arrived yet.
   std::chrono::nanoseconds spinning{0};
 };
 
@@ -35,8 +35,8 @@ class RingHost {
   virtual ~RingHost() = default;
   // Begins to serve a ring.
   virtual void Attach(std::shared_ptr<Ring> ring) = 0;
-  // Ends that. `done` is called once, on any thread, when the host has let go of the ring; nothing is taken from it
-  // afterwards.
+  // Stops serving a ring. `done` is called once, on any thread, when the host has released the ring; nothing is taken
+  // from it afterwards.
   virtual void Detach(const std::shared_ptr<Ring>& ring, std::function<void()> done) = 0;
   virtual RingCounts Counts() const = 0;
 };

@@ -10,10 +10,10 @@ namespace rnicd::core {
 namespace {
 
 constexpr uint32_t kDefaultEntries = 128;
-// What a ring with the default entries and payload has.
+// Bytes of a ring's file with the default entries and payload.
 constexpr uint32_t kDefaultFileBytes = 64U << 10;
 
-// So much payload that the file has the default size, but never less than the least.
+// The payload that gives the file its default size, but at least kPayloadBytesMin.
 uint32_t DefaultPayload(uint32_t entries) {
   const uint64_t others = sizeof(ring::RingHeader) + uint64_t{entries} * 2 * ring::kEntryBytes;
   return others + ring::kPayloadBytesMin > kDefaultFileBytes ? ring::kPayloadBytesMin
@@ -29,7 +29,7 @@ absl::StatusOr<OpenedRing> SessionRings::Open(uint32_t entries, uint32_t payload
   const uint32_t wanted = entries == 0 ? kDefaultEntries : entries;
   RNICD_ASSIGN_OR_RETURN(const ring::RingGeometry geometry,
                          ring::MakeRingGeometry(wanted, payload_bytes == 0 ? DefaultPayload(wanted) : payload_bytes));
-  // What ended meanwhile makes room.
+  // Refund memory that has ended meanwhile, to make room.
   node_.lingering.Sweep();
   RNICD_ASSIGN_OR_RETURN(
       auto charges, Charge::TakeAll(ledger_, {{Resource::kRings, 1},

@@ -413,7 +413,7 @@ class Owner {
 // Keeps every worker of a pool busy until it is destroyed or released.
 class BusyWorkers {
  public:
-  // The jobs are those of owners that nobody else is, as one owner does not get all workers.
+  // Each job has an owner of its own, because one owner does not get all workers.
   BusyWorkers(WorkerPool& pool, uint32_t workers) {
     for (uint32_t index = 0; index < workers; ++index) {
       pool.PostFor(UINT64_MAX - index, [barrier = barrier_] { barrier->Pass(); });

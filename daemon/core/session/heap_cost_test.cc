@@ -162,7 +162,7 @@ class PendingHeapCostTest : public HeapCostTest {
   PendingHeapCostTest() : HeapCostTest(SlowFromTwoPages()) {}
 };
 
-// Waiting for a worker, and then as events that nobody fetches.
+// Waiting for a worker, and then as events that are never fetched.
 TEST_F(PendingHeapCostTest, CoversPendingRequestsAndTheirEvents) {
   const MemoryObjectId memory = owner_.Memory(2);
   const MemoryRegionId last = owner_.Region(owner_.domain);

@@ -14,7 +14,7 @@ class SessionPostRegisterTest : public PostTest {
     watched_windows = {window_};
   }
 
-  // A FastRegister of all pages; each test spoils one part of it.
+  // A FastRegister of all pages; each test makes one part of it invalid.
   WorkRequest::FastRegister Sound() const {
     return {.region = fast_, .pages = pages_, .length = kFastPages * kPage, .base_address = {kRegionBase}};
   }

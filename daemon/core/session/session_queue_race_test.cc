@@ -1,4 +1,4 @@
-// Many threads use the queues of two tenants that are connected with each other, over a card that fails now and then.
+// Many threads use the queues of two tenants that are connected with each other, over a card that fails occasionally.
 // After each round nothing must be left, every pending request completed once, every posted request completed once, and
 // every queue must still notify.
 //

@@ -1,5 +1,5 @@
-// Many threads do everything at once, over a card and a kernel that fail now and then. After each round nothing must be
-// left, and every accepted request must have completed exactly once.
+// Many threads use everything concurrently, over a card and a kernel that fail occasionally. After each round nothing
+// must be left, and every accepted request must have completed exactly once.
 //
 // Fault model: registrations, deregistrations and domains that the card refuses; maps, pages, seals and files that the
 // kernel refuses; owners that end, are evicted, lose their connection or die at any moment, and fetch their events or

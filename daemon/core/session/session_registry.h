@@ -42,7 +42,8 @@ class SessionRegistry {
   uint64_t EndRefusedBy(const Tenant& tenant, EndCause cause);
   // Ends the session and returns it. Errors: SESSION_NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Session>> Evict(SessionId id);
-  // Ends the sessions of expired grants, and refunds memory that nobody has any more. Must be called periodically.
+  // Ends the sessions of expired grants, and refunds memory that no process holds any more. Must be called
+  // periodically.
   void EndExpired();
 
   // Refuses new sessions from now on and ends the open ones.

@@ -222,7 +222,7 @@ GrantTerms ForARace() {
 }
 
 // Threads open sessions with a grant until they are refused, and `refuse` is called when more than `others` are open.
-// In every order of the race, no session is left that was not ended.
+// In every order of the race, every session is ended.
 void RaceOpeners(World& world, const std::string& secret, int others, const std::function<void()>& refuse) {
   std::atomic<int> opened{0};
   std::vector<std::thread> threads;

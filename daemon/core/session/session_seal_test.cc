@@ -16,7 +16,7 @@
 namespace rnicd::core {
 namespace {
 
-// Calls that are blocked until the test lets one go on.
+// Calls that are blocked until the test releases one.
 class HeldCalls final : public BlockingExecutor {
  public:
   Started Start(const std::string& owner, Job blocking, Job after) override {
@@ -137,7 +137,7 @@ TEST_F(SessionSealTest, TheCallsOutliveTheSession) {
   EXPECT_EQ(sealed_.times(), 1);
 }
 
-// The end looks for seals before the calls of this one are queued.
+// The end of the session cancels the seals before the calls of this one are queued.
 TEST_F(SessionSealTest, ASealThatMeetsTheEndIsCancelledOnce) {
   const auto memory = Imported();
   calls_.before_next = [this] {

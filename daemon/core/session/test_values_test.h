@@ -1,6 +1,6 @@
 #pragma once
 
-// What many of core's unit tests say, each under one name.
+// Values that many of core's unit tests share, each under one name.
 
 #include <chrono>
 #include <cstdint>

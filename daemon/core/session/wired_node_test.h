@@ -12,6 +12,14 @@
 
 namespace rnicd::core {
 
+// Every caller is admitted, and each uid is a tenant with these limits.
+inline Policy OneTenantForEachUid(const Limits& limits) {
+  Policy policy;
+  policy.tenants.push_back({.name = "uid", .sharing = Sharing::kEachUid, .limits = {.tenant = limits}});
+  policy.default_tenant = "uid";
+  return policy;
+}
+
 // What a test chooses of a node. The references outlive the WiredNode.
 struct NodeParts {
   Os& os;

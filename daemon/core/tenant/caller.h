@@ -10,8 +10,8 @@
 
 namespace rnicd::core {
 
-// Identifies one process for ever, even when its pid is reused: the inode of its pidfd where the kernel numbers those
-// uniquely, else pid and start time. Made by a front door, compared everywhere.
+// Identifies one process permanently, even when its pid is reused: the inode of its pidfd where the kernel numbers
+// those uniquely, else pid and start time. Made by a front door, compared everywhere.
 struct ProcessKey {
   uint64_t high = 0;
   uint64_t low = 0;

@@ -42,7 +42,7 @@ struct GrantTerms {
   std::string name;
   // UID of the only pod whose processes may present the grant; empty: any caller with the secret may.
   std::string pod_uid;
-  // Time until the grant expires: nobody may present it any more, and its sessions end. 0: valid until revoked.
+  // Time until the grant expires: it is then refused, and its sessions end. 0: valid until revoked.
   std::chrono::milliseconds lifetime{0};
   TenantLimits limits;
   // Identity to restore; empty for a new id and a new secret.

@@ -40,7 +40,7 @@ inline constexpr std::string_view kRefusedIdentity = "no_identity";
 inline constexpr std::string_view kRefusedRole = "not_an_operator";
 inline constexpr std::string_view kRefusedSilent = "silent";
 inline constexpr std::string_view kRefusedRate = "connection_rate";
-// Refused a moment ago, and not looked at again. Counted, but no decision.
+// A repeat soon after a refusal, refused without another check. Counted, but no decision.
 inline constexpr std::string_view kRefusedBackoff = "backoff";
 inline constexpr std::string_view kRefusals[] = {kRefusedLimit,    kRefusedUidLimit, kRefusedNoDescriptors,
                                                  kRefusedIdentity, kRefusedRole,     kRefusedSilent,
@@ -63,7 +63,7 @@ struct RpcEnded {
   // Name of the row: "MemoryService.CreateMr".
   std::string_view method;
   absl::StatusCode code = absl::StatusCode::kOk;
-  // Empty for a stream: its client decides how long it lives.
+  // Empty for a stream, whose duration depends on its client.
   std::optional<std::chrono::nanoseconds> duration;
 };
 

@@ -46,11 +46,4 @@ bool Matcher::Matches(const Caller& caller, const PodFacts* pod) const {
   return pod != nullptr && Holds(pod_namespace, pod->namespace_name) && HasLabels(*pod, pod_labels);
 }
 
-Policy OneTenantForEachUid(const Limits& limits) {
-  Policy policy;
-  policy.tenants.push_back({.name = "uid", .sharing = Sharing::kEachUid, .limits = {.tenant = limits}});
-  policy.default_tenant = "uid";
-  return policy;
-}
-
 }  // namespace rnicd::core

@@ -11,7 +11,7 @@
 #include "daemon/core/tenant/rate_limiter.h"
 #include "daemon/core/tenant/workload.h"
 
-// A policy file as core sees it: the callers that may use the daemon, the tenant of each, and its limits. daemon/policy
+// A policy as core sees it: the callers that may use the daemon, the tenant of each, and its limits. daemon/policy
 // reads the file and refuses invalid content; a policy that arrives here is sound.
 namespace rnicd::core {
 
@@ -44,7 +44,7 @@ struct Matcher {
 // Limits of a tenant and of each of its sessions.
 struct TenantLimits {
   Limits tenant;
-  // Limits of each session; 0 selects the daemon's flags.
+  // Limits of each session; 0: the default of the node.
   Limits session;
   Rate tenant_rate;
   Rate session_rate;
@@ -84,9 +84,5 @@ struct Policy {
   // the daemon's own user, and is refused otherwise.
   std::vector<RoleRule> roles;
 };
-
-// The policy without a policy file: every caller is admitted, and each uid is a tenant with these limits, as kEachUid
-// says.
-Policy OneTenantForEachUid(const Limits& limits);
 
 }  // namespace rnicd::core

@@ -124,26 +124,5 @@ TEST(Matcher, AllConditionsMustHold) {
   EXPECT_FALSE(wrong_label.Matches(CallerInPod(), &pod));
 }
 
-TEST(OneTenantForEachUid, LetsEveryoneInWithTheLimitsOfAUid) {
-  Limits limits;
-  limits[Resource::kSessions] = 9;
-  limits[Resource::kPinnedBytes] = 8192;
-  const Policy policy = OneTenantForEachUid(limits);
-  ASSERT_EQ(policy.tenants.size(), 1u);
-  const TenantRule& rule = policy.tenants[0];
-  EXPECT_EQ(rule.name, "uid");
-  EXPECT_EQ(policy.default_tenant, rule.name) << "for every caller";
-  EXPECT_TRUE(rule.matches.empty());
-  EXPECT_EQ(rule.sharing, Sharing::kEachUid);
-  for (size_t index = 0; index < kResourceCount; ++index) {
-    const auto resource = static_cast<Resource>(index);
-    EXPECT_EQ(rule.limits.tenant[resource], limits[resource]) << ResourceName(resource);
-    EXPECT_EQ(rule.limits.session[resource], 0u) << "the flags say what a session may have";
-  }
-  EXPECT_EQ(rule.limits.tenant_rate.per_second, 0u);
-  EXPECT_EQ(rule.limits.session_rate.per_second, 0u);
-  EXPECT_TRUE(policy.roles.empty());
-}
-
 }  // namespace
 }  // namespace rnicd::core

@@ -65,7 +65,8 @@ inline v1::ErrorDetail ErrorOfItem(int index, const absl::Status& status) {
 inline bool IsBatchSize(int items) { return items > 0 && items <= kMaxBatchItems; }
 
 // The outcomes of a call's items, in their order, whichever is ready first: each has its own slot. The last one
-// finishes the call. Request and response live as long as the call. Threads: safe.
+// finishes the call. Request and response live as long as the call.
+// Threads: safe.
 template <typename Response>
 class BatchOutcomes {
  public:
@@ -113,7 +114,7 @@ class BatchOutcomes {
 
 // Does some items of a batch, in order: each begins when the one before it has its outcome, unless they may overlap.
 // Lifetime: shared by the replies that are outstanding; the session and the request live until `then` is called.
-// Threads:  one at a time; it goes on on the thread that replied.
+// Threads:  one at a time; it continues on the thread that replied.
 template <typename ItemRequest, typename Request, typename Response, typename Operation>
 class ItemsInOrder : public std::enable_shared_from_this<ItemsInOrder<ItemRequest, Request, Response, Operation>> {
  public:
@@ -135,7 +136,7 @@ class ItemsInOrder : public std::enable_shared_from_this<ItemsInOrder<ItemReques
   void GoOn() {
     while (items_.next < items_.end) {
       const int index = items_.next++;
-      // The second of the two to get here goes on: the reply, or this loop.
+      // Whichever arrives second continues: the reply, or this loop.
       is_second_.store(items_.overlapping);
       operation_(session_, request_.items(index), [self = this->shared_from_this(), index](const auto& reply) {
         const bool overlapping = self->items_.overlapping;

@@ -72,7 +72,7 @@ TEST_F(PendingCalls, ThatMayNotPendAreAnsweredWhenTheyAreDone) {
   EXPECT_TRUE(client_.owner.HasNoEvent());
 }
 
-// Their ids reach nobody.
+// Their ids never reach the client.
 TEST_F(PendingCalls, ThatMadeSomethingDropItWhenTheirClientHasGivenUp) {
   const std::pair<std::string_view, std::string_view> calls[] = {
       {"MemoryService.AllocateMemory", "size: 8192"},

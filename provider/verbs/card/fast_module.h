@@ -14,7 +14,8 @@ namespace rnicd::provider {
 // The requests to the kernel module rnicd_fr, one to one, so that tests can substitute a module of their own. A domain
 // file is named by its descriptor.
 // Results: 0 or a positive errno; those that make something return it in the last argument.
-// Threads: safe. Source: kernel/rnicd_fr/rnicd_fr.h.
+// Threads: safe.
+// Source: kernel/rnicd_fr/rnicd_fr.h.
 class FastModule {
  public:
   virtual ~FastModule() = default;
@@ -31,7 +32,8 @@ class FastModule {
 };
 
 // Opens /dev/rnicd_fr. Needs CAP_NET_ADMIN, so it must be called before the process drops its capabilities. Null when
-// there is no such device, it may not be opened, or it is of another version; errno says why (EPROTO: the version).
+// there is no such device, it may not be opened, or it is of another version; errno has the cause (EPROTO: the
+// version).
 std::unique_ptr<FastModule> OpenFastModule();
 
 // A domain that the module has taken.

@@ -26,7 +26,7 @@ class DeviceModule final : public FastModule {
  public:
   explicit DeviceModule(UniqueFd control) : control_(std::move(control)) {}
 
-  // libibverbs does not tell the kernel's number of a domain. The module takes only the one with this handle of this
+  // libibverbs does not expose the kernel's number of a domain. The module takes only the one with this handle of this
   // file, so all of the card can be tried; it is usually among the first.
   int Take(ibv_pd* pd, uint8_t port, uint8_t gid_index, rnicd_fr_take& out) override {
     const int index = ibv_get_device_index(pd->context->device);

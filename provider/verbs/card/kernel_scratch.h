@@ -11,8 +11,8 @@ namespace rnicd::provider {
 
 class KernelFastRegion;
 
-// What a chain of the kernel's requests is put together in. Kept for the next chain: lists of pages are long, and what
-// is freed in this daemon is wiped as well.
+// Buffers in which a chain of the kernel's requests is composed. Kept for the next chain: lists of pages are long, and
+// this daemon also wipes the memory that it frees.
 // Threads: one at a time.
 struct KernelScratch {
   struct Step {

@@ -82,7 +82,7 @@ void PinnedPages::Change(const Range& range, int by) {
       Forget({.begin = interval->first, .end = std::next(interval)->first});
     }
   }
-  // Intervals with the count of the one before them say nothing.
+  // Intervals with the same count as the one before them are redundant.
   for (auto interval = intervals_.find(range.begin); interval != intervals_.end() && interval->first <= range.end;) {
     const bool same =
         interval == intervals_.begin() ? interval->second == 0 : std::prev(interval)->second == interval->second;
@@ -147,7 +147,7 @@ absl::StatusOr<std::shared_ptr<const PinnedBlock>> PinnedPages::BlockOf(const st
 
 absl::Status PinnedPages::PinRange(const std::shared_ptr<ModuleDomain>& domain, Range range, PinnedRuns& out) {
   while (range.begin < range.end) {
-    // Page lists mostly stay in one block for a while.
+    // Neighbours in a page list are mostly in the same block.
     Range in_block = out.blocks.empty() ? Range() : PagesOf(out.blocks.back()->bytes());
     if (range.begin < in_block.begin || range.begin >= in_block.end) {
       RNICD_ASSIGN_OR_RETURN(std::shared_ptr<const PinnedBlock> block, BlockOf(domain, range));

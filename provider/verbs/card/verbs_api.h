@@ -40,7 +40,8 @@ class VerbsMemoryApi {
 
 // The calls made to libibverbs, one to one, so that tests can substitute a card that fails on demand.
 // Results: calls that create an object return null and set errno on failure; all others return 0 or a positive errno.
-// Threads: safe, as libibverbs is. Source: the man page of each call.
+// Threads: safe, as libibverbs is.
+// Source: the man page of each call.
 class VerbsApi : public VerbsMemoryApi {
  public:
   // Device names in kernel order; empty when there are no devices or /dev/infiniband is not accessible.

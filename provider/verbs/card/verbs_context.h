@@ -27,7 +27,8 @@ class CompletionSink {
 
 // One opening of a card. Each session has its own, so that closing it releases everything the kernel holds for that
 // session.
-// Lifetime: shared by the objects created in it. Threads: safe.
+// Lifetime: shared by the objects created in it.
+// Threads: safe.
 class VerbsContext final : public EventLoop::Handler, public std::enable_shared_from_this<VerbsContext> {
  public:
   // `events`: this opening reports the asynchronous events of the card; exactly one opening of each port does.

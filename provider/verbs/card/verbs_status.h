@@ -36,7 +36,7 @@ bool MeansRemoved(int error);
 //   ENOMEM                          DEVICE_MEMLOCK_LIMIT when `budget` is below `bytes`, else DEVICE_OUT_OF_RESOURCES
 absl::Status RegistrationStatus(int error, uint64_t bytes, const PinBudget& budget);
 
-// Status of a failed registration of a dma-buf. The errno may be its exporter's, some other driver's, so it never says
+// Status of a failed registration of a dma-buf. The errno may be its exporter's, some other driver's, so it never means
 // that the card was removed:
 //   EOPNOTSUPP, ENOSYS, EPROTONOSUPPORT, ENOTTY  DEVICE_NOT_CAPABLE: the card's library or driver, or the kernel
 //   ENOMEM, ENOSPC, EMFILE, EAGAIN               DEVICE_OUT_OF_RESOURCES

@@ -61,7 +61,7 @@ TEST(RegistrationStatus, AnyOtherErrnoSaysWhatItSaysElsewhere) {
   }
 }
 
-// The exporter of a dma-buf is a driver of the client's choice: what it answers says nothing of the card.
+// The exporter of a dma-buf is a driver of the client's choice: its errors are no information about the card.
 TEST(VerbStatus, OfADmabufNeverSaysThatTheCardWasRemovedOrFailed) {
   const struct {
     int error;

@@ -139,7 +139,8 @@ class FakeChanges {
 // Stricter than some cards, so that code which passes here works on all of them: a queue's slot is free again when its
 // completion or a later one was polled; in a failed completion only wr_id, status and qp_num are defined; completions
 // of a destroyed or reset queue pair can still be polled.
-// Lifetime: outlives its users. Threads: safe.
+// Lifetime: outlives its users.
+// Threads: safe.
 class FakeVerbs : public VerbsApi {
  public:
   explicit FakeVerbs(std::vector<FakeDevice> devices = {FakeDevice{}});

@@ -25,7 +25,7 @@ namespace rnicd::provider {
 
 inline constexpr uint64_t kPage = kNdkPageBytes;
 
-// No background activity: no probe, no window. A card that does nothing is never given up.
+// No background activity: no probe, no window. There is no timeout for a card that does nothing.
 inline VerbsOptions QuietOptions() {
   return {.fast_engine = FastEngine::kRegistration,
           .probe_interval = std::chrono::hours(1),

@@ -41,7 +41,7 @@ void KernelChain::Report(std::span<BeginResult> results) const {
       continue;
     }
     results[index] = errors.empty() ? BeginResult::Done(NtStatus::kInvalidDeviceRequest) : ResultOf(errors[index]);
-    // What the card did behind a failure does not count: those requests are cancelled.
+    // Results after a failure are ignored: those requests are cancelled.
     blocked = results[index].IsFailure();
   }
 }
@@ -96,7 +96,8 @@ bool KernelChain::AddRegistration(KernelFastRegion& region, KernelRegistration& 
   return true;
 }
 
-// Requests of other queue pairs find no local token any more, before the card stops to know it.
+// Removes the local token before the card invalidates it, so that requests of other queue pairs cannot find it any
+// more.
 bool KernelChain::AddInvalidation(KernelFastRegion& region) {
   if (!region.current_.has_value()) {
     return false;

@@ -27,7 +27,8 @@ struct KernelRegistration {
 // A fast region whose registrations are requests of the kernel (IB_WR_REG_MR), through the module rnicd_fr. The module
 // has two kernel registrations for it, slots, which are used in turn: the card may still read the page list of one
 // while the next is filled. The low byte of a slot's key is chosen here, so the token is known before it is in force,
-// and returns after 512 registrations at the earliest. Threads: safe. Executions in one domain are serialized.
+// and returns after 512 registrations at the earliest.
+// Threads: safe. Executions in one domain are serialized.
 class KernelFastRegion final : public VerbsFastRegion,
                                public Invalidatable,
                                public std::enable_shared_from_this<KernelFastRegion> {

@@ -1,5 +1,5 @@
-// Fast registrations by the kernel's module: when a token is in force, what a chain of them costs, and what failures
-// leave.
+// Fast registrations by the kernel's module: when a token is in force, the cost of a chain, and the state after
+// failures.
 
 #include "provider/verbs/fast/kernel_fast_region.h"
 
@@ -173,7 +173,7 @@ TEST_F(KernelFastRegionTest, ARegistrationThatTheCardRefusesTakesDownItsOwnRegio
   EXPECT_EQ(near_.initiated()[3], (Outcome{3, kFast, kCancelled}));
   EXPECT_TRUE(InForce(good));
   EXPECT_EQ(backing.use_count(), 1);
-  // The domain goes on, and so does the region, with other keys.
+  // The domain remains usable, and so does the region, with other keys.
   Side again(near_);
   ASSERT_TRUE(again.ConnectTo(again).ok());
   const RemoteToken token = again.Post(FastRegister(4, region_, {pages_.page(1)}));

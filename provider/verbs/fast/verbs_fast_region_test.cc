@@ -82,7 +82,7 @@ TEST_F(VerbsFastRegionTest, ARegistrationThatTheCardRefusesLeavesNothingAndChang
   EXPECT_THAT(fake_.regions(), SizeIs(regions));
 }
 
-// The card goes on serving the memory, so nobody may be told that it does not.
+// The card continues to serve the memory, so no caller may get success.
 TEST_F(VerbsFastRegionTest, AnInvalidationThatTheCardRefusesIsNoSuccess) {
   std::shared_ptr<int> backing = std::make_shared<int>(1);
   const std::weak_ptr<int> weak = backing;

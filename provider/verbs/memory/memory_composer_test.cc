@@ -27,7 +27,8 @@ std::byte Pattern(unsigned seed, size_t offset) {
   return static_cast<std::byte>((offset * 131 + offset / kPage * 17 + uint64_t{seed} * 59) & 0xff);
 }
 
-// A populated memory file, mapped shared, each byte telling its place; sealed as core seals what it attaches.
+// A populated memory file, mapped shared, with a content that encodes the place of each byte; sealed as core seals
+// attached memory.
 class SharedMemory {
  public:
   SharedMemory(size_t pages, unsigned seed, std::byte* where = nullptr) {
@@ -64,7 +65,7 @@ std::vector<std::byte> Concatenation(const std::vector<Bytes>& runs) {
   return bytes;
 }
 
-// The view reads as the runs do, and what is written into the one is seen in the other.
+// The view has the content of the runs, and a write to one is visible in the other.
 void ExpectView(const std::vector<Bytes>& runs) {
   const auto view = Compose(runs, kPage);
   ASSERT_TRUE(view.ok()) << view.status();
@@ -153,8 +154,8 @@ TEST(Compose, ViewsOfNothingAreEmpty) {
   EXPECT_TRUE(view->bytes().empty());
 }
 
-// The two lie side by side, as the kernel likes to place them, and the run goes over the border. The left file is
-// longer than what is mapped of it: a copy of the left mapping that went on would show those pages.
+// The two are adjacent, as the kernel usually places them, and the run crosses the border. The left file is longer than
+// what is mapped of it: a copy that continued past the left mapping would expose those pages.
 TEST(Compose, ARunOverTheBorderOfTwoMappingsHasThePagesOfBoth) {
   void* const room = mmap(nullptr, 24 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(room, MAP_FAILED);

@@ -28,7 +28,8 @@ struct LocalKey {
 
 // A protection domain and the tokens in force in it. Local tokens of fast regions are constant, while the card's key
 // behind them changes with each registration; the domain maps one to the other.
-// Lifetime: shared by the objects created in it. Threads: safe.
+// Lifetime: shared by the objects created in it.
+// Threads: safe.
 class VerbsDomain {
  public:
   // Errors: those of VerbStatus.

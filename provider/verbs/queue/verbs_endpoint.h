@@ -19,7 +19,8 @@ namespace rnicd::provider {
 //
 // Nothing is posted to the card once the queue pair is in the error state, because cards have internal races there. A
 // peer of another process is probed when the connection is idle.
-// Lifetime: owned by its engine. Threads: as EngineCard; events come on the loop's thread.
+// Lifetime: owned by its engine.
+// Threads: as EngineCard; events come on the loop's thread.
 class VerbsEndpoint final : public EngineCard, public CompletionSink {
  public:
   // `listener` outlives Shutdown. Errors: those of VerbStatus.

@@ -148,7 +148,7 @@ void VerbsEndpoint::Probe() {
   }
 }
 
-// Because of the peer, unless a completion that is not read yet says something else.
+// Because of the peer, unless a completion that is not read yet has another cause.
 void VerbsEndpoint::OnFailedByCard() {
   OnCqEvent();
   bool probing = false;

@@ -63,7 +63,7 @@ TEST_F(VerbsEndpointFailureTest, APostThatTheCardRefusesFailsInItsTurn) {
   EXPECT_TRUE(near_.Refuses(Write(3), ErrorReason::QP_NOT_CONNECTED));
 }
 
-// --- what the card did without being asked ---
+// --- failures that the card reports by itself ---
 
 TEST_F(VerbsEndpointFailureTest, AQueuePairThatTheCardFailedTellsThroughItsFlushedReceives) {
   ConnectBoth();
@@ -145,7 +145,7 @@ TEST_F(VerbsEndpointFailureTest, ARunningListenerIsWaitedForByShutdown) {
   EXPECT_THAT(near_.initiated(), SizeIs(1));
 }
 
-// A card that is given up in the tick after a failure, unless it has flushed everything.
+// A card whose timeout after a failure is one tick, unless it has flushed everything.
 class VerbsGiveUpTest : public VerbsTest {
  protected:
   VerbsGiveUpTest() : VerbsTest(Impatient()) {}
@@ -171,13 +171,13 @@ TEST_F(VerbsGiveUpTest, ACardThatDoesNotFlushIsGivenUp) {
   fake_.FailNext("ModifyQp", 0, 0);
 }
 
-// --- whether the peer lives ---
+// --- dead peers ---
 
 class VerbsProbeTest : public VerbsTest {
  protected:
   VerbsProbeTest() : VerbsTest(ProbingOptions()) {}
 
-  // Returns when every queue pair was looked at some times more.
+  // Returns after every queue pair was checked a few more times.
   bool AwaitLooks() {
     const uint64_t looks = fake_.calls("QueryQpState");
     return Eventually([&] { return fake_.calls("QueryQpState") >= looks + 6; });

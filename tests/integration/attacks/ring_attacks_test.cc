@@ -1,9 +1,7 @@
 // Attacks by rings: a process without any privilege writes what it likes into the memory that it shares with the
 // daemon, and does what it likes with the descriptors. The ring and the calls of another user work meanwhile, the
 // daemon's metrics say what it has seen, nothing stays when the attacker is killed, and SIGTERM ends the daemon.
-#include <sys/stat.h>
 
-#include <fstream>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -62,19 +60,11 @@ const Attack kRingAttacks[] = {
 };
 
 // The user of this process is a tenant without a rate; every other one has a small one.
-std::string RingPolicyPath() {
-  static const TempDir directory;
-  const std::string path = directory.path() + "/policy.textproto";
-  std::ofstream(path) << "tenant { name: \"us\" match { uid: " << geteuid() << " } }\n"
-                      << "tenant { name: \"others\" sharing: SHARING_EACH_UID limits { requests_per_second: "
-                      << kAttackersRate << " } }\ndefault_tenant: \"others\"\n";
-  chmod(path.c_str(), 0644);
-  return path;
-}
-
 std::vector<std::string> Flags() {
-  static const std::string policy = RingPolicyPath();
-  return {kMetricsOnFreePort, "--policy_file=" + policy};
+  return {kMetricsOnFreePort,
+          PolicyFlag("tenant { name: \"us\" match { uid: " + std::to_string(geteuid()) +
+                     " } }\ntenant { name: \"others\" sharing: SHARING_EACH_UID limits { requests_per_second: " +
+                     std::to_string(kAttackersRate) + " } }\ndefault_tenant: \"others\"\n")};
 }
 
 // --- the client beside the attacker ---

@@ -108,7 +108,7 @@ TEST_F(LibrnicdCompletions, PollForWaitsForTheFirstCompletion) {
 
 // Where the daemon takes no more waits, the library arms the queue.
 TEST_F(LibrnicdCompletions, PollForWaitsAlsoAboveTheLimitOfPendingRequests) {
-  auto daemon = DaemonProcess::Start({.flags = {"--max_pending_requests_per_session=1"}});
+  auto daemon = DaemonProcess::Start({.flags = {LimitsFlag("session_limits { pending_requests: 1 }")}});
   ASSERT_TRUE(daemon.ok()) << daemon.status();
   // Only calls wait in the daemon.
   const Client client = Must(Client::Connect({.socket_dir = (*daemon)->socket_dir(), .data_path = DataPath::kCalls}));

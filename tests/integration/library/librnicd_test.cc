@@ -145,7 +145,7 @@ TEST_F(Librnicd, OwnCloseIsNotReportedAsAnEnd) {
 
 class LibrnicdOneSession : public Librnicd {
  protected:
-  LibrnicdOneSession() : Librnicd({"--max_sessions_per_uid=1"}) {}
+  LibrnicdOneSession() : Librnicd({LimitsFlag("limits { sessions: 1 }")}) {}
 };
 
 TEST_F(LibrnicdOneSession, RefusedSessionIsAnErrorWithItsReason) {

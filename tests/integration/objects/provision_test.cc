@@ -101,7 +101,7 @@ TEST_F(Provisioning, SealsAnImportToo) {
 
 class FewRegions : public Provisioning {
  protected:
-  FewRegions() : Provisioning({"--max_regions_per_session=2"}) {}
+  FewRegions() : Provisioning({LimitsFlag("session_limits { regions: 2 }")}) {}
 };
 
 TEST_F(FewRegions, ItemsAboveTheQuotaAreRefusedOneByOne) {

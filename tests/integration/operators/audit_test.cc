@@ -151,7 +151,8 @@ TEST_F(Audit, Property16RefusalsAreToldWhateverTheMethod) {
 
 TEST_F(Audit, Property16QuotasAreToldWithTheirFigures) {
   StopDaemon();
-  ASSERT_NO_FATAL_FAILURE(Start({"--max_regions_per_session=" + std::to_string(kSessionRegionsMax)}));
+  ASSERT_NO_FATAL_FAILURE(
+      Start({LimitsFlag("session_limits { regions: " + std::to_string(kSessionRegionsMax) + " }")}));
   {
     TestSession session(daemon());
     for (uint64_t region = 0; region < kSessionRegionsMax; ++region) {

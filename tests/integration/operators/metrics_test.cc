@@ -42,8 +42,8 @@ std::string FindPromtool() {
 
 class MetricsPages : public DaemonTest {
  protected:
-  explicit MetricsPages(const std::vector<std::string>& flags = {kMetricsOnFreePort,
-                                                                 "--max_pinned_bytes_per_session=1048576"})
+  explicit MetricsPages(const std::vector<std::string>& flags =
+                            {kMetricsOnFreePort, LimitsFlag("session_limits { pinned_bytes: 1048576 }")})
       : DaemonTest(flags), address_(AdminStatus(daemon()).metrics_address()) {}
 
   MetricsPage Fetch() {

@@ -1,10 +1,8 @@
 // Properties 8 and 15: no limit is passed in a race, and thousands of clients leave the daemon as it was.
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <set>
@@ -19,7 +17,6 @@
 #include "tests/support/metrics_page.h"
 #include "tests/support/process/address_sanitizer.h"
 #include "tests/support/process/raw_socket.h"
-#include "tests/support/process/temp_dir.h"
 #include "tests/support/process/tested_provider.h"
 
 namespace rnicd::test {
@@ -37,14 +34,11 @@ constexpr size_t kHeldMax = 6;
 constexpr int kOpenings = 150;
 
 // A tenant of whom all clients of these tests are.
-std::string WriteRacersPolicy(const TempDir& directory) {
-  const std::string path = directory.path() + "/policy.textproto";
-  std::ofstream(path) << "tenant {\n  name: \"" << kTenant << "\"\n  match { uid: " << geteuid() << " }\n"
-                      << "  limits { pinned_bytes: " << kPinnedPagesMax * kPage
-                      << " registered_bytes: " << kRegisteredPagesMax * kPage << " regions: " << kRegionsMax
-                      << " }\n}\n";
-  chmod(path.c_str(), 0644);
-  return path;
+std::string RacersPolicy() {
+  return "tenant { name: \"" + std::string(kTenant) + "\" match { uid: " + std::to_string(geteuid()) +
+         " } limits { pinned_bytes: " + std::to_string(kPinnedPagesMax * kPage) +
+         " registered_bytes: " + std::to_string(kRegisteredPagesMax * kPage) +
+         " regions: " + std::to_string(kRegionsMax) + " } }\n";
 }
 
 // One client that takes and gives back as fast as it can, and knows what it holds.
@@ -138,7 +132,7 @@ class Racer {
 class RacedDaemon {
  public:
   RacedDaemon() {
-    auto started = DaemonProcess::Start({.flags = {"--policy_file=" + WriteRacersPolicy(directory_)}});
+    auto started = DaemonProcess::Start({.flags = {PolicyFlag(RacersPolicy())}});
     EXPECT_TRUE(started.ok()) << started.status();
     if (started.ok()) {
       process_ = *std::move(started);
@@ -155,7 +149,6 @@ class RacedDaemon {
   DaemonProcess* get() { return process_.get(); }
 
  private:
-  const TempDir directory_;
   std::unique_ptr<DaemonProcess> process_;
   IdleState idle_;
 };

@@ -189,7 +189,7 @@ constexpr uint64_t kSmallHeap = 128 * kPage;
 
 class EachKindOfObject : public DaemonTest, public testing::WithParamInterface<Kind> {
  protected:
-  EachKindOfObject() : DaemonTest({"--max_heap_bytes_per_uid=" + std::to_string(kSmallHeap)}) {}
+  EachKindOfObject() : DaemonTest({LimitsFlag("limits { heap_bytes: " + std::to_string(kSmallHeap) + " }")}) {}
 };
 
 TEST_P(EachKindOfObject, IsRefusedBeforeTheDaemonKeepsMoreThanTheLimit) {

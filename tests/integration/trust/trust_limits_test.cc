@@ -22,7 +22,7 @@ void ExpectFigures(const CallOutcome& refused, ErrorReason reason, uint64_t limi
 
 class Quotas : public DaemonTest {
  protected:
-  Quotas() : DaemonTest({"--max_sessions_per_uid=3", "--max_pinned_bytes=61440"}) {}
+  Quotas() : DaemonTest({LimitsFlag("limits { sessions: 3 }"), "--max_pinned_bytes=61440"}) {}
 };
 
 TEST_F(Quotas, PinnedBytesOfTheNode) {
@@ -67,8 +67,8 @@ TEST_F(Quotas, AreOfEachSession) {
 class PendingQuota : public DaemonTest {
  protected:
   PendingQuota()
-      : DaemonTest(
-            {"--max_pending_requests_per_session=2", "--pending_threshold_bytes=4096", HoldableRegistrationsFlag()}) {}
+      : DaemonTest({LimitsFlag("session_limits { pending_requests: 2 }"), "--pending_threshold_bytes=4096",
+                    HoldableRegistrationsFlag()}) {}
 };
 
 // A request is pending until its completion has been fetched: a client that does not listen cannot pile them up.

@@ -1,9 +1,7 @@
 // Property 13: every call that changes something, made twice. A client that lost the response may retry: the second
 // call is refused with a specific reason, or changes nothing, or makes another object that is owned by and charged to
 // the session.
-#include <sys/stat.h>
 
-#include <fstream>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -13,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/integration/trust_fixture.h"
-#include "tests/support/process/temp_dir.h"
 
 namespace rnicd::test {
 namespace {
@@ -385,11 +382,7 @@ void ReplayOperator(Replays& replays, DaemonProcess& daemon) {
 
 // The daemon has a policy file, so that a reload works.
 TEST_F(Trust, Property13EveryCallMadeTwiceIsCleanAndLeavesNothing) {
-  const TempDir directory;
-  const std::string policy = directory.path() + "/policy.textproto";
-  std::ofstream(policy) << "tenant { name: \"all\" }\ndefault_tenant: \"all\"\n";
-  ASSERT_EQ(chmod(policy.c_str(), 0644), 0);
-  auto started = DaemonProcess::Start({.flags = {"--policy_file=" + policy}});
+  auto started = DaemonProcess::Start({.flags = {PolicyFlag("tenant { name: \"all\" }\ndefault_tenant: \"all\"\n")}});
   ASSERT_TRUE(started.ok()) << started.status();
   DaemonProcess& daemon = **started;
   const IdleState idle = MeasureIdle(daemon);

@@ -1,7 +1,11 @@
 #include "tests/support/process/daemon_process.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
 
 #include "base/status.h"
 #include "tests/support/process/tested_provider.h"
@@ -25,6 +29,26 @@ std::string Describe(const ProcessEnd& end) {
 }
 
 }  // namespace
+
+std::string PolicyFlag(const std::string& policy) {
+  static const TempDir folder;
+  static std::map<std::string, std::string> paths;
+  std::string& path = paths[policy];
+  if (path.empty()) {
+    path = folder.path() + "/" + std::to_string(paths.size()) + ".textproto";
+    if (!(std::ofstream(path) << policy).flush().good()) {
+      std::fprintf(stderr, "%s cannot be written\n", path.c_str());
+      std::exit(1);
+    }
+    using std::filesystem::perms;
+    std::filesystem::permissions(path, perms::owner_read | perms::owner_write | perms::group_read | perms::others_read);
+  }
+  return "--policy_file=" + path;
+}
+
+std::string LimitsFlag(const std::string& limits) {
+  return PolicyFlag("tenant { name: \"uid\" sharing: SHARING_EACH_UID " + limits + " }\ndefault_tenant: \"uid\"\n");
+}
 
 absl::StatusOr<std::unique_ptr<DaemonProcess>> DaemonProcess::Launch(const DaemonOptions& options) {
   std::unique_ptr<DaemonProcess> daemon(new DaemonProcess);

@@ -17,6 +17,12 @@ namespace rnicd::test {
 // Serves the metrics page on a free port, which GetStatus reports.
 inline constexpr char kMetricsOnFreePort[] = "--metrics_address=127.0.0.1:0";
 
+// A file with this policy. It lives as long as the program; the same text has the same file, so that tests with the
+// same flags share a daemon.
+std::string PolicyFlag(const std::string& policy);
+// A policy in which each uid is a tenant with these limits: "limits { sessions: 1 } session_limits { regions: 2 }".
+std::string LimitsFlag(const std::string& limits);
+
 struct DaemonOptions {
   // Flags in addition to the directories and to what tested_provider.h adds. Without kMetricsOnFreePort or another
   // metrics address there is no metrics page.
