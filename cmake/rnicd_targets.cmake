@@ -67,11 +67,11 @@ function(rnicd_library name)
   rnicd_unit_tests(${name}_test ROOMS ${arg_ROOMS} DEPS ${name} ${arg_TEST_DEPS} NOT_ON_WINDOWS ${arg_NOT_ON_WINDOWS})
 endfunction()
 
-# rnicd_test_library(name DEPS target... [NOT_ON_WINDOWS file...]): like rnicd_library, for what only tests link. It has no
-# tests of its own.
+# rnicd_test_library(name [ROOMS subfolder...] DEPS target... [NOT_ON_WINDOWS file...]): like rnicd_library, for what only
+# tests link. It has no tests of its own.
 function(rnicd_test_library name)
-  cmake_parse_arguments(arg "" "" "DEPS;NOT_ON_WINDOWS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
+  cmake_parse_arguments(arg "" "" "ROOMS;DEPS;NOT_ON_WINDOWS" ${ARGN})
+  rnicd_glob_rooms(sources ROOMS ${arg_ROOMS} NAMES *.cc *.h)
   rnicd_keep_this_system(sources)
   if(WIN32)
     list(TRANSFORM arg_NOT_ON_WINDOWS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
@@ -96,11 +96,11 @@ function(rnicd_compile_as_test target)
   rnicd_compile_quickly(${target} TESTS)
 endfunction()
 
-# rnicd_test_program(name main DEPS target...): the calling folder's *.cc and helpers as one program of GoogleTest, whose
-# main function is in the target `main`.
+# rnicd_test_program(name main [ROOMS subfolder...] DEPS target...): the *.cc and helpers of the calling folder and its rooms
+# as one program of GoogleTest, whose main function is in the target `main`.
 function(rnicd_test_program name main)
-  cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
+  cmake_parse_arguments(arg "" "" "ROOMS;DEPS" ${ARGN})
+  rnicd_glob_rooms(sources ROOMS ${arg_ROOMS} NAMES *.cc *.h)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock ${main} rnicd_options)
   rnicd_compile_as_test(${name})
@@ -180,12 +180,12 @@ function(rnicd_unit_tests name)
   endif()
 endfunction()
 
-# rnicd_process_program(name DEPS target...): the calling folder's *_test.cc and helpers as one program, whose cases share
-# a running daemon. Without RNICD_CLIENTS the program is that of another build.
+# rnicd_process_program(name [ROOMS subfolder...] DEPS target...): the *_test.cc and helpers of the calling folder and its
+# rooms as one program, whose cases share a running daemon. Without RNICD_CLIENTS the program is that of another build.
 function(rnicd_process_program name)
-  cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "ROOMS;DEPS" ${ARGN})
   if(RNICD_CLIENTS)
-    rnicd_test_program(${name} GTest::gtest_main DEPS ${arg_DEPS})
+    rnicd_test_program(${name} GTest::gtest_main ROOMS ${arg_ROOMS} DEPS ${arg_DEPS})
   endif()
 endfunction()
 

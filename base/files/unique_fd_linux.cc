@@ -4,6 +4,6 @@
 
 namespace rnicd {
 
-void UniqueFd::Close(int fd) { close(fd); }
+void FileCloser::Close(int fd) { close(fd); }
 
 }  // namespace rnicd

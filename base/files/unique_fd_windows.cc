@@ -4,6 +4,6 @@
 
 namespace rnicd {
 
-void UniqueFd::Close(int fd) { CloseHandle(LongToHandle(fd)); }
+void FileCloser::Close(int fd) { CloseHandle(LongToHandle(fd)); }
 
 }  // namespace rnicd

@@ -4,6 +4,6 @@
 
 namespace rnicd {
 
-void UniqueSocket::Close(int socket) { close(socket); }
+void SocketCloser::Close(int socket) { close(socket); }
 
 }  // namespace rnicd

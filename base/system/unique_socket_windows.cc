@@ -4,6 +4,6 @@
 
 namespace rnicd {
 
-void UniqueSocket::Close(int socket) { closesocket(static_cast<SOCKET>(socket)); }
+void SocketCloser::Close(int socket) { closesocket(static_cast<SOCKET>(socket)); }
 
 }  // namespace rnicd

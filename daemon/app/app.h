@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/files/file_watch.h"
 #include "base/secrets/random.h"
-#include "daemon/app/config.h"
+#include "daemon/app/config/config.h"
 #include "daemon/health/health_board.h"
 #include "daemon/health/serving_check.h"
 #include "daemon/service/admin/admin_process.h"

@@ -4,7 +4,7 @@
 // start or drain; 2 for flags that do not exist or have invalid values.
 
 #include "base/system/process_start.h"
-#include "daemon/app/config.h"
+#include "daemon/app/config/config.h"
 #include "daemon/app/run.h"
 
 int main(int argc, char** argv) {

@@ -13,8 +13,8 @@
 #include "base/flags/command_line.h"
 #include "base/system/heap.h"
 #include "daemon/app/app.h"
-#include "daemon/app/config.h"
-#include "daemon/app/process_host.h"
+#include "daemon/app/config/config.h"
+#include "daemon/app/host/process_host.h"
 #include "daemon/policy/default_policy.h"
 
 namespace rnicd::app {

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "daemon/app/config.h"
+#include "daemon/app/config/config.h"
 
 namespace rnicd::app {
 

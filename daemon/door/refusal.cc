@@ -19,8 +19,13 @@ absl::StatusCode CodeOf(std::string_view refusal) {
 
 }  // namespace
 
-void ReportRefusal(core::Node& node, const log::Logger& logger, std::string_view reason, const core::Caller* caller,
-                   const absl::Status& cause) {
+Refusal RefusalOfIdentity(const absl::Status& cause) {
+  return {.reason = absl::IsResourceExhausted(cause) ? core::kRefusedNoDescriptors : core::kRefusedIdentity,
+          .cause = cause};
+}
+
+void ReportRefusal(core::Node& node, const log::Logger& logger, const Refusal& refusal, const core::Caller* caller) {
+  const auto& [reason, cause] = refusal;
   node.observer.Report(core::ConnectionRefused{reason});
   core::Decision decision;
   decision.what = "connection";

@@ -9,9 +9,18 @@
 
 namespace rnicd::door {
 
-// Reports that a connection was refused. `caller` is null when it is unknown. `cause` adds detail to the reason, or is
-// OK.
-void ReportRefusal(core::Node& node, const log::Logger& logger, std::string_view reason, const core::Caller* caller,
-                   const absl::Status& cause = absl::OkStatus());
+// Why a connection is refused.
+struct Refusal {
+  // One of core::kRefusals.
+  std::string_view reason;
+  // Adds detail to the reason, or is OK.
+  absl::Status cause;
+};
+
+// The refusal of a peer that cannot be identified: kResourceExhausted means that descriptors ran out.
+Refusal RefusalOfIdentity(const absl::Status& cause);
+
+// Reports that a connection was refused. `caller` is null when it is unknown.
+void ReportRefusal(core::Node& node, const log::Logger& logger, const Refusal& refusal, const core::Caller* caller);
 
 }  // namespace rnicd::door

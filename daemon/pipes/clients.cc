@@ -33,7 +33,7 @@ absl::Status Clients::Join(const Key& key, const Peer& peer) {
     client->peer = peer;
     client->secret = NewSecret();
     client->exit = ExitWatch::Begin(peer.process->handle(), [this, key, process = peer.caller.process] {
-      context_.loop.Post([this, key, process] { HandleExit(key, process); });
+      loop_.Post([this, key, process] { HandleExit(key, process); });
     });
     if (client->exit == nullptr) {
       clients_.erase(key);
@@ -56,7 +56,7 @@ void Clients::Leave(const Key& key) {
   }
   // Windows closes a dying process's pipes before it says that the process has ended, and nobody waits for that now.
   if (!IsClient(last->peer.caller.process)) {
-    context_.registry.EndAllOf(last->peer.caller.process, core::EndCause::kConnectionLost);
+    services_.registry.EndAllOf(last->peer.caller.process, core::EndCause::kConnectionLost);
   }
 }
 
@@ -75,25 +75,13 @@ void Clients::HandleExit(const Key& key, const core::ProcessKey& process) {
   const auto found = clients_.find(key);
   if (found != clients_.end() && found->second->peer.caller.process == process) {
     // A child that has inherited the pipe does not keep its parent's objects alive.
-    context_.registry.EndAllOf(process, core::EndCause::kProcessExited);
-    context_.on_exit(key);
+    services_.registry.EndAllOf(process, core::EndCause::kProcessExited);
+    on_exit_(key);
   }
 }
 
 void Clients::Refuse(std::string_view reason, const core::Caller* caller) {
-  door::ReportRefusal(context_.node, context_.logger, reason, caller);
-}
-
-std::shared_ptr<void> Clients::Admit(const core::Caller& caller) {
-  const std::string owner = core::OwnerOf(caller);
-  std::shared_ptr<void> place = context_.places->Take(owner);
-  if (place == nullptr) {
-    Refuse(context_.places->IsFull() ? core::kRefusedLimit : core::kRefusedUidLimit, &caller);
-  } else if (rates_.IsTooFast(owner)) {
-    Refuse(core::kRefusedRate, &caller);
-    place.reset();
-  }
-  return place;
+  door::ReportRefusal(services_.node, services_.logger, {.reason = reason, .cause = {}}, caller);
 }
 
 void Clients::Adopt(const Key& key, UniqueSocket socket) {
@@ -104,28 +92,29 @@ void Clients::Adopt(const Key& key, UniqueSocket socket) {
   }
   Client& client = *found->second;
   const core::Caller& caller = client.peer.caller;
-  std::shared_ptr<void> place;
+  door::Entrance::Outcome outcome;
   if (key.first == Door::kWorkload) {
-    place = Admit(caller);
-    if (place == nullptr) {
+    outcome = entrance_.Admit(core::OwnerOf(caller));
+    if (outcome.place == nullptr) {
+      Refuse(outcome.refusal, &caller);
       return;
     }
   }
   const uint64_t number = next_connection_++;
   // The server may end the connection after this object and its loop are gone.
-  const auto on_end = [loop = context_.loop.weak_from_this(), this, key, number] {
+  const auto on_end = [loop = loop_.weak_from_this(), this, key, number] {
     if (const std::shared_ptr<Loop> alive = loop.lock(); alive != nullptr) {
       alive->Post([this, key, number] { Close(key, number); });
     }
   };
   std::unique_ptr<door::ServedConnection> served =
-      context_.server.Serve({.socket = std::make_shared<const UniqueSocket>(std::move(socket)),
-                             .caller = caller,
-                             .refuses_descriptors = true,
-                             .secret = SecretDigest::Of(client.secret),
-                             .on_end = on_end});
+      services_.server.Serve({.socket = std::make_shared<const UniqueSocket>(std::move(socket)),
+                              .caller = caller,
+                              .refuses_descriptors = true,
+                              .secret = SecretDigest::Of(client.secret),
+                              .on_end = on_end});
   connection_count_.fetch_add(1);
-  client.connections.emplace(number, Connection{.served = std::move(served), .place = std::move(place)});
+  client.connections.emplace(number, Connection{.served = std::move(served), .place = std::move(outcome.place)});
 }
 
 void Clients::Close(const Key& key, uint64_t connection) {

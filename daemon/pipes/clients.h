@@ -13,16 +13,14 @@
 #include "base/clock.h"
 #include "base/secrets/secret.h"
 #include "base/system/unique_socket.h"
-#include "daemon/core/request/node.h"
-#include "daemon/core/session/session_registry.h"
-#include "daemon/door/connect_rates.h"
+#include "daemon/core/tenant/caller.h"
 #include "daemon/door/connection_server.h"
-#include "daemon/door/places.h"
+#include "daemon/door/entrance.h"
+#include "daemon/door/services.h"
 #include "daemon/pipes/door.h"
 #include "daemon/pipes/exit_watch.h"
 #include "daemon/pipes/loop.h"
 #include "daemon/pipes/peer.h"
-#include "log/logger.h"
 
 namespace rnicd::pipes {
 
@@ -34,21 +32,12 @@ class Clients {
  public:
   // Names a process at a door: its role there is another, and so is its secret.
   using Key = std::pair<Door, int32_t>;
-  struct Context {
-    core::Node& node;
-    core::SessionRegistry& registry;
-    const log::Logger& logger;
-    door::ConnectionServer& server;
-    Loop& loop;
-    // For workloads only, as the next.
-    std::shared_ptr<door::Places> places;
-    // New connections of one user.
-    core::Rate rate;
-    // Called on the loop's thread when the process has exited, before its record is gone.
-    std::function<void(Key)> on_exit;
-  };
+  // Called on the loop's thread when the process has exited, before its record is gone.
+  using OnExit = std::function<void(Key)>;
 
-  explicit Clients(Context context) : context_(std::move(context)), rates_(context_.node.clock, context_.rate) {}
+  // The entrance is for connections of workloads only.
+  Clients(const door::Services& services, door::Entrance entrance, Loop& loop, OnExit on_exit)
+      : services_(services), entrance_(std::move(entrance)), loop_(loop), on_exit_(std::move(on_exit)) {}
 
   // One more pipe of this process. Errors: kResourceExhausted when its exit cannot be watched.
   absl::Status Join(const Key& key, const Peer& peer);
@@ -83,11 +72,11 @@ class Clients {
   void Close(const Key& key, uint64_t connection);
   void Close(Connection connection);
   void Refuse(std::string_view reason, const core::Caller* caller);
-  // Takes a place. Null, after the refusal, when there is none.
-  std::shared_ptr<void> Admit(const core::Caller& caller);
 
-  const Context context_;
-  door::ConnectRates rates_;
+  const door::Services services_;
+  door::Entrance entrance_;
+  Loop& loop_;
+  const OnExit on_exit_;
   std::map<Key, std::unique_ptr<Client>> clients_;
   uint64_t next_connection_ = 1;
   std::atomic<uint64_t> connection_count_{0};

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "daemon/core/tenant/caller.h"
 #include "daemon/core/tenant/observation.h"
-#include "daemon/door/refusal.h"
+#include "daemon/pipes/section_service.h"
 
 namespace rnicd::pipes {
 namespace {
@@ -22,15 +22,8 @@ core::Role RoleOf(Door door) { return door == Door::kOperator ? core::Role::kOpe
 
 }  // namespace
 
-FrontDoor::FrontDoor(const FrontDoorOptions& options, core::Node& node, core::SessionRegistry& registry,
-                     const log::Logger& logger, door::Bulkhead& bulkhead, door::ConnectionServer& server)
-    : options_(options),
-      node_(node),
-      registry_(registry),
-      logger_(logger),
-      server_(server),
-      sections_(node, bulkhead),
-      rates_(node.clock, options.connection_rate) {}
+FrontDoor::FrontDoor(const door::ConnectionLimits& limits, const door::Services& services)
+    : limits_(limits), services_(services), handover_(services.node, services.bulkhead) {}
 
 FrontDoor::~FrontDoor() { Stop(); }
 
@@ -45,18 +38,11 @@ absl::Status FrontDoor::Start(const PipeNames& names) {
   }
   RNICD_ASSIGN_OR_RETURN(loop_, Loop::Create());
   RNICD_ASSIGN_OR_RETURN(tcp_, TcpDoor::Open());
-  places_[Door::kWorkload] =
-      std::make_shared<door::Places>(options_.max_connections, options_.max_connections_per_user);
-  places_[Door::kOperator] = std::make_shared<door::Places>(kOperatorPipesMax, 0);
-  clients_ = std::make_unique<Clients>(Clients::Context{
-      .node = node_,
-      .registry = registry_,
-      .logger = logger_,
-      .server = server_,
-      .loop = *loop_,
-      .places = std::make_shared<door::Places>(options_.max_connections, options_.max_connections_per_user),
-      .rate = options_.connection_rate,
-      .on_exit = [this](const Clients::Key& key) { DropAllOf(key); }});
+  const Clock& clock = services_.node.clock;
+  entrances_.try_emplace(Door::kWorkload, clock, WorkloadPlaces(), limits_.rate);
+  entrances_.try_emplace(Door::kOperator, clock, std::make_shared<door::Places>(kOperatorPipesMax, 0), core::Rate{});
+  clients_ = std::make_unique<Clients>(services_, door::Entrance(clock, WorkloadPlaces(), limits_.rate), *loop_,
+                                       [this](const Clients::Key& key) { DropAllOf(key); });
   loop_->Start([this] { Tick(); });
   absl::Status opened;
   loop_->Call([&] { opened = OpenPipes(); });
@@ -64,10 +50,15 @@ absl::Status FrontDoor::Start(const PipeNames& names) {
   tcp_->Start([this](Door door, uint32_t pid, UniqueSocket socket) {
     loop_->Call([&] { clients_->Adopt({door, static_cast<int32_t>(pid)}, std::move(socket)); });
   });
-  logger_.Info("front door open", {{"workloads", names_.workloads},
-                                   {"operators", names_.operators},
-                                   {"port", std::to_string(tcp_->port(Door::kWorkload))}});
+  services_.logger.Info("front door open", {{"workloads", names_.workloads},
+                                            {"operators", names_.operators},
+                                            {"port", std::to_string(tcp_->port(Door::kWorkload))}});
   return absl::OkStatus();
+}
+
+// Pipes and connections are counted apart.
+std::shared_ptr<door::Places> FrontDoor::WorkloadPlaces() const {
+  return std::make_shared<door::Places>(limits_.max, limits_.max_per_owner);
 }
 
 absl::Status FrontDoor::OpenPipes() {
@@ -144,60 +135,55 @@ void FrontDoor::OnConnected(const std::shared_ptr<Pipe>& pipe) {
   waiting_.erase(pipe.get());
   FillUp();
   core::Caller caller;
-  std::optional<Refusal> refusal = Admit(pipe, caller);
+  std::optional<door::Refusal> refusal = Admit(pipe, caller);
   if (!refusal.has_value()) {
     pipe->Read();
     return;
   }
   pipe->Close();
   if (refusal->reason == core::kRefusedBackoff) {
-    node_.observer.Report(core::ConnectionRefused{core::kRefusedBackoff});
+    services_.node.observer.Report(core::ConnectionRefused{core::kRefusedBackoff});
   } else {
-    door::ReportRefusal(node_, logger_, refusal->reason, caller.handle == nullptr ? nullptr : &caller, refusal->cause);
+    door::ReportRefusal(services_.node, services_.logger, *refusal, caller.handle == nullptr ? nullptr : &caller);
   }
 }
 
-std::optional<FrontDoor::Refusal> FrontDoor::Admit(const std::shared_ptr<Pipe>& pipe, core::Caller& caller) {
-  door::Places& places = *places_.at(pipe->door());
-  if (places.IsFull()) {
-    return Refusal{.reason = core::kRefusedLimit, .cause = {}};
+std::optional<door::Refusal> FrontDoor::Admit(const std::shared_ptr<Pipe>& pipe, core::Caller& caller) {
+  door::Entrance& entrance = entrances_.at(pipe->door());
+  if (entrance.IsFull()) {
+    return door::Refusal{.reason = core::kRefusedLimit, .cause = {}};
   }
   absl::StatusOr<Peer> peer = IdentifyPeer(pipe->handle(), RoleOf(pipe->door()));
   if (!peer.ok()) {
-    const bool is_full = absl::IsResourceExhausted(peer.status());
-    return Refusal{.reason = is_full ? core::kRefusedNoDescriptors : core::kRefusedIdentity, .cause = peer.status()};
+    return door::RefusalOfIdentity(peer.status());
   }
   if (pipe->door() == Door::kOperator) {
     // Nobody else may open this pipe.
-    peer->caller.role = node_.tenants.RoleOf(peer->caller, /*is_trusted=*/true).value_or(core::Role::kWorkload);
+    peer->caller.role =
+        services_.node.tenants.RoleOf(peer->caller, /*is_trusted=*/true).value_or(core::Role::kWorkload);
   }
   caller = peer->caller;
-  const Instant now = node_.clock.Now();
+  const Instant now = services_.node.clock.Now();
   door::ConnectBackoff& backoff = backoff_[pipe->door()];
   if (backoff.Holds(caller.pid, now)) {
-    return Refusal{.reason = core::kRefusedBackoff, .cause = {}};
+    return door::Refusal{.reason = core::kRefusedBackoff, .cause = {}};
   }
-  std::shared_ptr<void> place = places.Take(core::OwnerOf(caller));
-  if (place == nullptr) {
+  door::Entrance::Outcome outcome = entrance.Admit(core::OwnerOf(caller));
+  if (outcome.place == nullptr) {
     backoff.Refused(caller.pid, now);
-    return Refusal{.reason = places.IsFull() ? core::kRefusedLimit : core::kRefusedUidLimit, .cause = {}};
-  }
-  if (pipe->door() == Door::kWorkload && rates_.IsTooFast(core::OwnerOf(caller))) {
-    backoff.Refused(caller.pid, now);
-    return Refusal{.reason = core::kRefusedRate, .cause = {}};
+    return door::Refusal{.reason = outcome.refusal, .cause = {}};
   }
   backoff.Admitted(caller.pid);
-  visits_[pipe.get()] = Visit{.pipe = pipe, .peer = *std::move(peer), .place = std::move(place), .last_active = now};
+  visits_[pipe.get()] =
+      Visit{.pipe = pipe, .peer = *std::move(peer), .place = std::move(outcome.place), .last_active = now};
   return std::nullopt;
 }
 
 void FrontDoor::OnMessage(const std::shared_ptr<Pipe>& pipe, const absl::StatusOr<std::string_view>& message) {
   Visit& visit = visits_.at(pipe.get());
-  visit.last_active = node_.clock.Now();
+  visit.last_active = services_.node.clock.Now();
   if (absl::Status joined = Join(visit); !joined.ok()) {
-    const bool is_full = absl::IsResourceExhausted(joined);
-    door::ReportRefusal(node_, logger_, is_full ? core::kRefusedNoDescriptors : core::kRefusedIdentity,
-                        &visit.peer.caller, joined);
+    door::ReportRefusal(services_.node, services_.logger, door::RefusalOfIdentity(joined), &visit.peer.caller);
     Drop(pipe.get());
     return;
   }
@@ -241,12 +227,13 @@ void FrontDoor::Exchange(Visit& visit, const core::FdTicket& ticket, uint32_t gi
       const auto found = visits_.find(open.get());
       if (found != visits_.end()) {
         found->second.working = false;
-        found->second.last_active = node_.clock.Now();
+        found->second.last_active = services_.node.clock.Now();
         open->Send(reply, /*last=*/false);
       }
     });
   };
-  sections_.Serve({.peer = visit.peer, .ticket = ticket, .given = given, .on_done = on_done});
+  ServeSection(handover_, services_.node.os,
+               {.peer = visit.peer, .ticket = ticket, .given = given, .on_done = on_done});
 }
 
 void FrontDoor::OnEnd(const std::shared_ptr<Pipe>& pipe) {
@@ -282,7 +269,7 @@ void FrontDoor::DropAllOf(const Clients::Key& key) {
 
 void FrontDoor::Tick() {
   FillUp();
-  const Instant since = node_.clock.Now() - options_.silent_timeout;
+  const Instant since = services_.node.clock.Now() - limits_.silent_timeout;
   clients_->CloseSilent(since);
   std::vector<const Pipe*> silent;
   for (const auto& [raw, visit] : visits_) {
@@ -292,10 +279,11 @@ void FrontDoor::Tick() {
     }
   }
   for (const Pipe* pipe : silent) {
-    door::ReportRefusal(node_, logger_, core::kRefusedSilent, &visits_.at(pipe).peer.caller);
+    door::ReportRefusal(services_.node, services_.logger, {.reason = core::kRefusedSilent, .cause = {}},
+                        &visits_.at(pipe).peer.caller);
     Drop(pipe);
   }
-  registry_.EndExpired();
+  services_.registry.EndExpired();
 }
 
 }  // namespace rnicd::pipes

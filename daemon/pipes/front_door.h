@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,32 +11,22 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "daemon/core/request/node.h"
-#include "daemon/core/session/session_registry.h"
-#include "daemon/door/bulkhead.h"
+#include "daemon/core/tenant/caller.h"
 #include "daemon/door/connect_rates.h"
-#include "daemon/door/connection_server.h"
+#include "daemon/door/entrance.h"
+#include "daemon/door/file_handover.h"
 #include "daemon/door/places.h"
+#include "daemon/door/refusal.h"
+#include "daemon/door/services.h"
 #include "daemon/pipes/clients.h"
 #include "daemon/pipes/door.h"
 #include "daemon/pipes/loop.h"
 #include "daemon/pipes/pipe.h"
-#include "daemon/pipes/section_service.h"
+#include "daemon/pipes/pipe_message.h"
 #include "daemon/pipes/security.h"
 #include "daemon/pipes/tcp_door.h"
-#include "log/logger.h"
 
 namespace rnicd::pipes {
-
-struct FrontDoorOptions {
-  // Limit for workloads: of pipes, and the same of connections; operators have a fixed one of pipes. 0 means no limit.
-  uint64_t max_connections = 0;
-  // The same for one user.
-  uint64_t max_connections_per_user = 0;
-  // New pipes of one user, and the same of connections; not for operators. 0 per second means no limit.
-  core::Rate connection_rate;
-  std::chrono::milliseconds silent_timeout{10000};
-};
 
 // The front door of Windows. Clients open a named pipe, which names their process; it tells them a port and a secret
 // for gRPC over TCP, and carries handles. One thread serves all pipes and watches clients, another accepts connections
@@ -46,8 +35,8 @@ struct FrontDoorOptions {
 // Threads:  one calls; `connections` and Post from any.
 class FrontDoor final : private Pipe::Events {
  public:
-  FrontDoor(const FrontDoorOptions& options, core::Node& node, core::SessionRegistry& registry,
-            const log::Logger& logger, door::Bulkhead& bulkhead, door::ConnectionServer& server);
+  // The limits are those of workloads: of pipes, and the same of connections; operators have a fixed one of pipes.
+  FrontDoor(const door::ConnectionLimits& limits, const door::Services& services);
   ~FrontDoor() override;
 
   // Opens pipes and ports, and serves. Errors: kUnavailable; those of Pipe::Listen, above all when another process has
@@ -79,11 +68,8 @@ class FrontDoor final : private Pipe::Events {
     // True while a handle is on its way, which is not the client's silence.
     bool working = false;
   };
-  struct Refusal {
-    std::string_view reason;
-    absl::Status cause;
-  };
 
+  std::shared_ptr<door::Places> WorkloadPlaces() const;
   absl::Status OpenPipes();
   // One more instance that waits for a client.
   absl::Status Listen(Door door, bool is_first);
@@ -95,7 +81,7 @@ class FrontDoor final : private Pipe::Events {
   void OnEnd(const std::shared_ptr<Pipe>& pipe) override;
 
   // Empty when the client is let in; then its pipe is one of visits_.
-  std::optional<Refusal> Admit(const std::shared_ptr<Pipe>& pipe, core::Caller& caller);
+  std::optional<door::Refusal> Admit(const std::shared_ptr<Pipe>& pipe, core::Caller& caller);
   absl::Status Join(Visit& visit);
   void Answer(Visit& visit, const Hello& hello);
   void Answer(Visit& visit, const GiveSection& give);
@@ -106,12 +92,9 @@ class FrontDoor final : private Pipe::Events {
   void Tick();
   void CloseAll();
 
-  const FrontDoorOptions options_;
-  core::Node& node_;
-  core::SessionRegistry& registry_;
-  const log::Logger& logger_;
-  door::ConnectionServer& server_;
-  SectionService sections_;
+  const door::ConnectionLimits limits_;
+  const door::Services services_;
+  door::FileHandover handover_;
 
   PipeNames names_;
   std::map<Door, SecurityDescriptor> security_;
@@ -120,11 +103,9 @@ class FrontDoor final : private Pipe::Events {
   std::unique_ptr<Clients> clients_;
 
   // Used only by the loop's thread.
-  std::map<Door, std::shared_ptr<door::Places>> places_;
+  std::map<Door, door::Entrance> entrances_;
   // Each door's own: a process that has too many pipes as a workload may still be an operator's.
   std::map<Door, door::ConnectBackoff> backoff_;
-  // For workloads only.
-  door::ConnectRates rates_;
   std::map<const Pipe*, std::shared_ptr<Pipe>> waiting_;
   std::map<const Pipe*, Visit> visits_;
   bool accepting_ = false;

@@ -58,13 +58,17 @@ class FrontDoorTest : public ::testing::Test {
     }
   }
 
-  void Open(const FrontDoorOptions& options = {}) {
-    door_ = MakeDoor(options);
+  void Open(const door::ConnectionLimits& limits = {}) {
+    door_ = MakeDoor(limits);
     const absl::Status started = door_->Start(names_);
     ASSERT_TRUE(started.ok()) << started;
   }
-  std::unique_ptr<FrontDoor> MakeDoor(const FrontDoorOptions& options) {
-    return std::make_unique<FrontDoor>(options, world_.node, world_.registry, logger_, bulkhead_, server_);
+  std::unique_ptr<FrontDoor> MakeDoor(const door::ConnectionLimits& limits) {
+    return std::make_unique<FrontDoor>(limits, door::Services{.node = world_.node,
+                                                              .registry = world_.registry,
+                                                              .logger = logger_,
+                                                              .bulkhead = bulkhead_,
+                                                              .server = server_});
   }
   PipeClient Connect() const { return PipeClient(names_.workloads); }
   // The caller of the connection number `count`, once it is served.

@@ -163,7 +163,7 @@ TEST_F(FrontDoorTest, APipeAtTheOtherDoorKeepsTheSessions) {
 }
 
 TEST_F(FrontDoorTest, ConnectionsOfOneUserAreLimited) {
-  Open({.max_connections_per_user = 2});
+  Open({.max_per_owner = 2});
   const PipeClient client = Connect();
   const uint32_t port = client.Hello().port();
   const UniqueSocket first = ConnectTo(port);
@@ -180,7 +180,7 @@ TEST_F(FrontDoorTest, ConnectionsOfOneUserAreLimited) {
 // --- hostile clients ---
 
 TEST_F(FrontDoorTest, PipesOfOneUserAreLimitedAndOperatorsAreNot) {
-  Open({.max_connections_per_user = 3});
+  Open({.max_per_owner = 3});
   std::vector<PipeClient> clients;
   for (int index = 0; index < 3; ++index) {
     clients.push_back(Connect());
@@ -194,7 +194,7 @@ TEST_F(FrontDoorTest, PipesOfOneUserAreLimitedAndOperatorsAreNot) {
 }
 
 TEST_F(FrontDoorTest, NewPipesOfOneUserAreLimitedByARateAndOperatorsAreNot) {
-  Open({.connection_rate = {.per_second = 1, .burst = 2}});
+  Open({.rate = {.per_second = 1, .burst = 2}});
   const PipeClient first = Connect();
   const PipeClient second = Connect();
   EXPECT_NE(first.Hello().port(), 0u);
@@ -207,7 +207,7 @@ TEST_F(FrontDoorTest, NewPipesOfOneUserAreLimitedByARateAndOperatorsAreNot) {
 }
 
 TEST_F(FrontDoorTest, NewConnectionsOfOneUserAreLimitedByTheSameRate) {
-  Open({.connection_rate = {.per_second = 1, .burst = 2}});
+  Open({.rate = {.per_second = 1, .burst = 2}});
   const PipeClient client = Connect();
   const uint32_t port = client.Hello().port();
   const UniqueSocket first = ConnectTo(port);
@@ -218,7 +218,7 @@ TEST_F(FrontDoorTest, NewConnectionsOfOneUserAreLimitedByTheSameRate) {
 }
 
 TEST_F(FrontDoorTest, AFloodOfClientsThatLeaveAtOnceLeavesNothing) {
-  Open({.max_connections_per_user = 4});
+  Open({.max_per_owner = 4});
   for (int index = 0; index < 200; ++index) {
     const PipeClient client = Connect();
     if (index % 3 == 0) {

@@ -15,13 +15,13 @@
 
 #include "base/clock.h"
 #include "base/secrets/secret.h"
-#include "daemon/rpc/budget.h"
-#include "daemon/rpc/event_loop.h"
+#include "daemon/rpc/bounds/budget.h"
+#include "daemon/rpc/bounds/limits.h"
 #include "daemon/rpc/http2_session.h"
 #include "daemon/rpc/incoming_request.h"
-#include "daemon/rpc/limits.h"
 #include "daemon/rpc/outgoing_response.h"
 #include "daemon/rpc/server_call.h"
+#include "daemon/rpc/socket/event_loop.h"
 
 namespace rnicd::rpc {
 

@@ -10,9 +10,9 @@
 #include "absl/functional/function_ref.h"
 #include "base/clock.h"
 #include "base/system/unique_socket.h"
-#include "daemon/rpc/buffered_socket.h"
 #include "daemon/rpc/calls.h"
-#include "daemon/rpc/event_loop.h"
+#include "daemon/rpc/socket/buffered_socket.h"
+#include "daemon/rpc/socket/event_loop.h"
 
 namespace rnicd::rpc {
 

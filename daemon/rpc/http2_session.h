@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "daemon/rpc/flood_guard.h"
-#include "daemon/rpc/frame_filter.h"
-#include "daemon/rpc/limits.h"
+#include "daemon/rpc/bounds/flood_guard.h"
+#include "daemon/rpc/bounds/frame_filter.h"
+#include "daemon/rpc/bounds/limits.h"
 #include "daemon/rpc/outgoing_response.h"
 
 namespace rnicd::rpc {

@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/secrets/secret.h"
-#include "daemon/rpc/budget.h"
-#include "daemon/rpc/limits.h"
+#include "daemon/rpc/bounds/budget.h"
+#include "daemon/rpc/bounds/limits.h"
 
 namespace rnicd::rpc {
 

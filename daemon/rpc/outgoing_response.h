@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/rpc/budget.h"
+#include "daemon/rpc/bounds/budget.h"
 
 namespace rnicd::rpc {
 

@@ -14,11 +14,11 @@
 #include "base/mutex.h"
 #include "base/secrets/secret.h"
 #include "base/system/unique_socket.h"
-#include "daemon/rpc/budget.h"
+#include "daemon/rpc/bounds/budget.h"
+#include "daemon/rpc/bounds/limits.h"
 #include "daemon/rpc/connection.h"
-#include "daemon/rpc/event_loop.h"
-#include "daemon/rpc/limits.h"
 #include "daemon/rpc/server_call.h"
+#include "daemon/rpc/socket/event_loop.h"
 
 namespace rnicd::rpc {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "daemon/rpc/budget.h"
-#include "daemon/rpc/event_loop.h"
+#include "daemon/rpc/bounds/budget.h"
 #include "daemon/rpc/incoming_request.h"
 #include "daemon/rpc/outgoing_response.h"
+#include "daemon/rpc/socket/event_loop.h"
 
 namespace rnicd::rpc {
 

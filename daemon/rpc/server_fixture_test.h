@@ -25,8 +25,8 @@
 #include "daemon/rpc/outgoing_response.h"
 #include "daemon/rpc/server.h"
 #include "daemon/rpc/server_call.h"
-#include "daemon/rpc/socket_io.h"
-#include "daemon/rpc/socket_pair_fixture.h"
+#include "daemon/rpc/socket/socket_io.h"
+#include "daemon/rpc/socket/socket_pair_fixture.h"
 
 namespace rnicd::rpc {
 

@@ -7,7 +7,7 @@
 #include "base/error_reason.h"
 #include "base/status.h"
 #include "daemon/core/session/core_fixture_test.h"
-#include "daemon/rpc/event_loop.h"
+#include "daemon/rpc/socket/event_loop.h"
 #include "rnicd/v1/error.pb.h"
 
 namespace rnicd::server {

@@ -10,7 +10,7 @@
 #include "daemon/door/connection_server.h"
 #include "daemon/gate/call.h"
 #include "daemon/gate/method.h"
-#include "daemon/rpc/limits.h"
+#include "daemon/rpc/bounds/limits.h"
 #include "daemon/rpc/server.h"
 
 namespace rnicd::server {

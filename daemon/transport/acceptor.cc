@@ -153,7 +153,7 @@ bool Acceptor::TurnAway(const Listener& listener) {
     if (listener.kind.carries_packets) {
       SendFdRefusal(turned_away.get(), core::kRefusedNoDescriptors, std::chrono::milliseconds(kPauseMs));
     }
-    door::ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, nullptr);
+    door::ReportRefusal(node_, logger_, {.reason = core::kRefusedNoDescriptors, .cause = {}}, nullptr);
   }
   spare_ = OpenSpare();
   Pause(has_failed || !spare_.valid());

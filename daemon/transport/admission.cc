@@ -10,7 +10,6 @@
 #include "base/status.h"
 #include "daemon/core/tenant/caller.h"
 #include "daemon/core/tenant/observation.h"
-#include "daemon/door/refusal.h"
 #include "daemon/transport/fd_packet.h"
 
 namespace rnicd::transport {
@@ -52,21 +51,20 @@ std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket>
     return std::nullopt;
   }
   const core::Caller* caller = nullptr;
-  std::optional<Refusal> refusal;
+  std::optional<door::Refusal> refusal;
   absl::StatusOr<Peer> peer;
-  if (door != Door::kOperator && places_->IsFull()) {
-    refusal = {.reason = core::kRefusedLimit, .cause = {}};
+  if (door != Door::kOperator && entrance_.IsFull()) {
+    refusal = door::Refusal{.reason = core::kRefusedLimit, .cause = {}};
   } else if (peer = IdentifyPeer(socket->get(), options_.rung, core::Role::kWorkload, options_.proc_folder);
              !peer.ok()) {
-    const bool is_full = absl::IsResourceExhausted(peer.status());
-    refusal = {.reason = is_full ? core::kRefusedNoDescriptors : core::kRefusedIdentity, .cause = peer.status()};
+    refusal = door::RefusalOfIdentity(peer.status());
   } else {
     caller = &peer->caller;
     refusal = Check(door, *socket, peer->caller);
   }
   if (refusal.has_value()) {
     Refuse(door, socket->get(), pid, refusal->reason);
-    door::ReportRefusal(node_, logger_, refusal->reason, caller, refusal->cause);
+    door::ReportRefusal(node_, logger_, *refusal, caller);
     return std::nullopt;
   }
   backoff_.Admitted(pid);
@@ -85,23 +83,20 @@ void Admission::Refuse(Door door, int socket, pid_t pid, std::string_view reason
   }
 }
 
-std::optional<Admission::Refusal> Admission::Check(Door door, ClientSocket& socket, core::Caller& caller) {
+std::optional<door::Refusal> Admission::Check(Door door, ClientSocket& socket, core::Caller& caller) {
   socket.SetOwner(core::OwnerOf(caller));
   if (door == Door::kOperator) {
     // An operator is admitted even when workloads have taken every place.
     const bool is_trusted = caller.uid == 0 || caller.uid == geteuid();
     const std::optional<core::Role> role = node_.tenants.RoleOf(caller, is_trusted);
     caller.role = role.value_or(core::Role::kWorkload);
-    return role ? std::nullopt : std::optional(Refusal{.reason = core::kRefusedRole, .cause = {}});
+    return role ? std::nullopt : std::optional(door::Refusal{.reason = core::kRefusedRole, .cause = {}});
   }
-  std::shared_ptr<void> place = places_->Take(socket.owner());
-  if (place == nullptr) {
-    return Refusal{.reason = places_->IsFull() ? core::kRefusedLimit : core::kRefusedUidLimit, .cause = {}};
+  door::Entrance::Outcome outcome = entrance_.Admit(socket.owner());
+  if (outcome.place == nullptr) {
+    return door::Refusal{.reason = outcome.refusal, .cause = {}};
   }
-  if (rates_.IsTooFast(socket.owner())) {
-    return Refusal{.reason = core::kRefusedRate, .cause = {}};
-  }
-  socket.Keep(std::move(place));
+  socket.Keep(std::move(outcome.place));
   return std::nullopt;
 }
 

@@ -15,7 +15,8 @@
 #include "daemon/core/tenant/caller.h"
 #include "daemon/core/tenant/rate_limiter.h"
 #include "daemon/door/connect_rates.h"
-#include "daemon/door/places.h"
+#include "daemon/door/entrance.h"
+#include "daemon/door/refusal.h"
 #include "daemon/transport/client_socket.h"
 #include "daemon/transport/peer.h"
 #include "log/logger.h"
@@ -45,29 +46,23 @@ class Admission {
 
   // The node and the logger outlive this.
   Admission(const Options& options, core::Node& node, const log::Logger& logger, std::shared_ptr<door::Places> places)
-      : options_(options), node_(node), logger_(logger), places_(std::move(places)), rates_(node.clock, options.rate) {}
+      : options_(options), node_(node), logger_(logger), entrance_(node.clock, std::move(places), options.rate) {}
 
   // Empty when the connection is refused, or its client has left.
   std::optional<Visitor> Judge(Door door, std::shared_ptr<ClientSocket> socket);
 
  private:
-  struct Refusal {
-    std::string_view reason;
-    absl::Status cause;
-  };
-
   // Counts a refusal against the process, and replies to it where that can be done without waiting: on the fd socket. A
   // gRPC library passes on nothing that a server says before the first call.
   void Refuse(Door door, int socket, pid_t pid, std::string_view reason);
   // Sets the caller's role, and the socket's owner and place. Empty when the peer is admitted.
-  std::optional<Refusal> Check(Door door, ClientSocket& socket, core::Caller& caller);
+  std::optional<door::Refusal> Check(Door door, ClientSocket& socket, core::Caller& caller);
 
   const Options options_;
   core::Node& node_;
   const log::Logger& logger_;
-  const std::shared_ptr<door::Places> places_;
+  door::Entrance entrance_;
   door::ConnectBackoff backoff_;
-  door::ConnectRates rates_;
 };
 
 }  // namespace rnicd::transport

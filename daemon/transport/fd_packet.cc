@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/sent_descriptors_linux.h"
 #include "base/status.h"
 #include "rnicd/v1/fd_channel.pb.h"
 #include "wire/error_detail.h"
@@ -32,22 +33,6 @@ union ControlBuffer {
   char bytes[CMSG_SPACE(kDescriptors * sizeof(int))];
   cmsghdr alignment;
 };
-
-std::vector<UniqueFd> TakeDescriptors(msghdr& message) {
-  std::vector<UniqueFd> files;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
-      continue;
-    }
-    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t index = 0; index < count; ++index) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(header) + index * sizeof(int), sizeof(int));
-      files.emplace_back(fd);
-    }
-  }
-  return files;
-}
 
 absl::StatusOr<FdPacket> Parse(const char* bytes, size_t size, bool brings_file) {
   v1::FdRequest request;

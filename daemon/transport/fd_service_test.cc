@@ -51,6 +51,7 @@ class FdServiceTest : public ::testing::Test {
     EXPECT_TRUE(size > 0 && reply.ParseFromArray(bytes.data(), static_cast<int>(size)));
     return reply;
   }
+  void Serve(const Visitor& visitor) { ServeFdPacket(*handover_, visitor); }
   void ExpectOthersAreServed() {
     std::promise<void> served;
     bulkhead_->Run("other", [&served] { served.set_value(); });
@@ -62,14 +63,14 @@ class FdServiceTest : public ::testing::Test {
   const SteadyClock clock_;
   std::optional<door::Bulkhead> bulkhead_{std::in_place, clock_,
                                           door::Bulkhead::Limits{.threads = 8, .waiting_of_owner = 1}};
-  std::optional<FdService> service_{std::in_place, world_.node, *bulkhead_};
+  std::optional<door::FileHandover> handover_{std::in_place, world_.node, *bulkhead_};
 };
 
 TEST_F(FdServiceTest, AnImportIsServed) {
   const UniqueFd file(memfd_create("import", MFD_ALLOW_SEALING | MFD_CLOEXEC));
   ASSERT_EQ(ftruncate(file.get(), kPage), 0);
   UniqueFd client;
-  service_->Serve(VisitorWith(ImportTicket(), file.get(), client));
+  Serve(VisitorWith(ImportTicket(), file.get(), client));
   EXPECT_FALSE(ReplyTo(client).has_error());
 }
 
@@ -81,7 +82,7 @@ TEST_F(FdServiceTest, AFileIsSealedBeforeAWorkerGetsIt) {
   const std::string ticket = ImportTicket();
   {
     const core::BusyWorkers busy(*world_.workers, 2);
-    service_->Serve(VisitorWith(ticket, file.get(), client));
+    Serve(VisitorWith(ticket, file.get(), client));
     bulkhead_.reset();
     EXPECT_EQ(fcntl(file.get(), F_GET_SEALS), F_SEAL_SHRINK);
   }
@@ -93,7 +94,7 @@ TEST_F(FdServiceTest, ADescriptorWithoutAValidTicketIsNotReceived) {
   UniqueFd client;
   Visitor visitor = VisitorWith(std::string(16, 't'), lingering.get(), client);
   lingering.ForgetOurs();
-  service_->Serve(std::move(visitor));
+  Serve(std::exchange(visitor, {}));
   ExpectOthersAreServed();
   lingering.Reset();
   bulkhead_.reset();
@@ -105,7 +106,7 @@ TEST_F(FdServiceTest, ADescriptorThatBlocksDelaysOnlyItsOwner) {
   UniqueFd client;
   Visitor visitor = VisitorWith(ImportTicket(), lingering.get(), client);
   lingering.ForgetOurs();
-  service_->Serve(std::move(visitor));
+  Serve(std::exchange(visitor, {}));
   ExpectOthersAreServed();
   lingering.Reset();
   EXPECT_EQ(ReplyTo(client).error().reason(), v1::ERROR_REASON_MEMORY_NOT_MEMORY);
@@ -118,7 +119,7 @@ TEST_F(FdServiceTest, AnOwnerThatIsBlockedIsTold) {
   bulkhead_->Run(kOwner, [] {});
   bulkhead_->Run(kOwner, [] {});
   UniqueFd client;
-  service_->Serve(VisitorWith(ImportTicket(), STDIN_FILENO, client));
+  Serve(VisitorWith(ImportTicket(), STDIN_FILENO, client));
   EXPECT_EQ(ReplyTo(client).error().reason(), v1::ERROR_REASON_FD_BLOCKED);
   end.set_value();
 }
@@ -129,8 +130,8 @@ TEST_F(FdServiceTest, WhatIsReceivedAfterTheEndIsDiscarded) {
   UniqueFd client;
   Visitor visitor = VisitorWith(ImportTicket(), lingering.get(), client);
   lingering.ForgetOurs();
-  service_->Serve(std::move(visitor));
-  service_.reset();
+  Serve(std::exchange(visitor, {}));
+  handover_.reset();
   lingering.Reset();
   std::array<char, 16> bytes;
   EXPECT_EQ(recv(client.get(), bytes.data(), bytes.size(), 0), 0);

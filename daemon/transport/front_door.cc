@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "daemon/core/tenant/observation.h"
 #include "daemon/door/refusal.h"
+#include "daemon/transport/fd_service.h"
 
 namespace rnicd::transport {
 namespace {
@@ -31,15 +32,8 @@ uint64_t Pack(uint64_t key, uint8_t watch) { return key << kWatchBits | watch; }
 
 }  // namespace
 
-FrontDoor::FrontDoor(FrontDoorOptions options, core::Node& node, core::SessionRegistry& registry,
-                     const log::Logger& logger, door::Bulkhead& bulkhead, door::ConnectionServer& server)
-    : options_(std::move(options)),
-      node_(node),
-      registry_(registry),
-      logger_(logger),
-      bulkhead_(bulkhead),
-      server_(server),
-      fd_service_(node, bulkhead) {}
+FrontDoor::FrontDoor(FrontDoorOptions options, const door::Services& services)
+    : options_(std::move(options)), services_(services), handover_(services.node, services.bulkhead) {}
 
 FrontDoor::~FrontDoor() { Stop(); }
 
@@ -52,10 +46,10 @@ absl::Status FrontDoor::Start(SocketDirectory& workloads, SocketDirectory& opera
     return absl::UnavailableError(ErrnoDetail("epoll_create1, eventfd", errno));
   }
   RNICD_RETURN_IF_ERROR(Add(inbox_.fd(), EPOLLIN, Watch::kWakeUp, 0));
-  const auto places = std::make_shared<door::Places>(options_.max_connections, options_.max_connections_per_uid);
+  const auto places = std::make_shared<door::Places>(options_.limits.max, options_.limits.max_per_owner);
   operators_ = MakeAcceptor(rung, places, SIZE_MAX);
   workloads_ = MakeAcceptor(rung, places, kBlockedMax);
-  sockets_ = std::make_unique<DoorSockets>(workloads, operators, options_.socket_mode, logger_,
+  sockets_ = std::make_unique<DoorSockets>(workloads, operators, options_.socket_mode, services_.logger,
                                            [this](Door door, SocketKind kind, UniqueFd listener) {
                                              Acceptor& acceptor = door == Door::kOperator ? *operators_ : *workloads_;
                                              return acceptor.Listen(door, kind, std::move(listener));
@@ -64,17 +58,18 @@ absl::Status FrontDoor::Start(SocketDirectory& workloads, SocketDirectory& opera
   thread_ = std::thread([this] { Run(); });
   RNICD_RETURN_IF_ERROR(operators_->Start());
   RNICD_RETURN_IF_ERROR(workloads_->Start());
-  logger_.Info("front door open", {{"identity", IdentityRungName(rung)},
-                                   {"descriptors", kind.refuses_descriptors ? "refused_by_kernel" : "looked_for"}});
+  services_.logger.Info("front door open",
+                        {{"identity", IdentityRungName(rung)},
+                         {"descriptors", kind.refuses_descriptors ? "refused_by_kernel" : "looked_for"}});
   return absl::OkStatus();
 }
 
 std::unique_ptr<Acceptor> FrontDoor::MakeAcceptor(IdentityRung rung, const std::shared_ptr<door::Places>& places,
                                                   size_t blocked_max) {
-  Admission admission({.rung = rung, .rate = options_.connection_rate, .proc_folder = options_.proc_folder}, node_,
-                      logger_, places);
-  return std::make_unique<Acceptor>(std::move(admission), node_, logger_, bulkhead_, blocked_max,
-                                    [this](Visitor visitor) { Adopt(std::move(visitor)); });
+  Admission admission({.rung = rung, .rate = options_.limits.rate, .proc_folder = options_.proc_folder}, services_.node,
+                      services_.logger, places);
+  return std::make_unique<Acceptor>(std::move(admission), services_.node, services_.logger, services_.bulkhead,
+                                    blocked_max, [this](Visitor visitor) { Adopt(std::move(visitor)); });
 }
 
 std::optional<std::string> FrontDoor::trouble() const { return sockets_->trouble(); }
@@ -148,7 +143,7 @@ void FrontDoor::HandleExit(uint64_t key) {
   std::optional<Connection> connection = Forget(key);
   if (connection.has_value()) {
     // A child that still has the socket open does not keep its parent's objects alive.
-    registry_.EndAllOf(connection->visitor.peer.caller.process, core::EndCause::kProcessExited);
+    services_.registry.EndAllOf(connection->visitor.peer.caller.process, core::EndCause::kProcessExited);
     Close(std::move(connection));
   }
 }
@@ -156,7 +151,7 @@ void FrontDoor::HandleExit(uint64_t key) {
 void FrontDoor::HandleSocket(uint64_t key) {
   std::optional<Connection> connection = Forget(key);
   if (connection.has_value() && connection->visitor.door == Door::kFd) {
-    fd_service_.Serve(std::move(connection->visitor));
+    ServeFdPacket(handover_, connection->visitor);
   } else {
     Close(std::move(connection));
   }
@@ -164,13 +159,13 @@ void FrontDoor::HandleSocket(uint64_t key) {
 
 // At most once per period, however many events arrive.
 void FrontDoor::Tick() {
-  const Instant now = node_.clock.Now();
+  const Instant now = services_.node.clock.Now();
   if (now < next_tick_) {
     return;
   }
   next_tick_ = now + std::chrono::milliseconds(kTickMs);
   CloseSilent();
-  registry_.EndExpired();
+  services_.registry.EndExpired();
   sockets_->Restore();
 }
 
@@ -179,11 +174,11 @@ void FrontDoor::Tick() {
 void FrontDoor::Adopt(Visitor visitor) {
   std::unique_ptr<door::ServedConnection> served;
   if (visitor.door != Door::kFd) {
-    served = server_.Serve({.socket = ClientSocket::DescriptorOf(visitor.socket),
-                            .caller = visitor.peer.caller,
-                            .refuses_descriptors = visitor.socket->kind().refuses_descriptors,
-                            .secret = std::nullopt,
-                            .on_end = {}});
+    served = services_.server.Serve({.socket = ClientSocket::DescriptorOf(visitor.socket),
+                                     .caller = visitor.peer.caller,
+                                     .refuses_descriptors = visitor.socket->kind().refuses_descriptors,
+                                     .secret = std::nullopt,
+                                     .on_end = {}});
     connection_count_.fetch_add(1);
   }
   const int socket = visitor.socket->get();
@@ -197,11 +192,13 @@ void FrontDoor::Adopt(Visitor visitor) {
     MutexLock lock(mutex_);
     key = next_key_++;
     connections_.emplace(
-        key, Connection{.visitor = std::move(visitor), .accepted = node_.clock.Now(), .served = std::move(served)});
+        key,
+        Connection{.visitor = std::move(visitor), .accepted = services_.node.clock.Now(), .served = std::move(served)});
     watched = Add(socket, events, Watch::kSocket, key).ok() && Add(process, EPOLLIN, Watch::kProcess, key).ok();
   }
   if (!watched) {
-    door::ReportRefusal(node_, logger_, core::kRefusedNoDescriptors, &caller);
+    door::ReportRefusal(services_.node, services_.logger, {.reason = core::kRefusedNoDescriptors, .cause = {}},
+                        &caller);
     Close(Forget(key));
   }
 }
@@ -248,7 +245,7 @@ void FrontDoor::CloseAll() {
 }
 
 void FrontDoor::CloseSilent() {
-  const Instant since = node_.clock.Now() - options_.silent_timeout;
+  const Instant since = services_.node.clock.Now() - options_.limits.silent_timeout;
   std::vector<uint64_t> silent;
   {
     MutexLock lock(mutex_);
@@ -263,7 +260,8 @@ void FrontDoor::CloseSilent() {
   for (const uint64_t key : silent) {
     std::optional<Connection> connection = Forget(key);
     if (connection.has_value()) {
-      door::ReportRefusal(node_, logger_, core::kRefusedSilent, &connection->visitor.peer.caller);
+      door::ReportRefusal(services_.node, services_.logger, {.reason = core::kRefusedSilent, .cause = {}},
+                          &connection->visitor.peer.caller);
       Close(std::move(connection));
     }
   }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,32 +12,23 @@
 #include "base/clock.h"
 #include "base/files/unique_fd.h"
 #include "base/mutex.h"
-#include "daemon/core/request/node.h"
-#include "daemon/core/session/session_registry.h"
-#include "daemon/core/tenant/caller.h"
-#include "daemon/core/tenant/rate_limiter.h"
-#include "daemon/door/bulkhead.h"
 #include "daemon/door/connection_server.h"
+#include "daemon/door/entrance.h"
+#include "daemon/door/file_handover.h"
 #include "daemon/door/places.h"
+#include "daemon/door/services.h"
 #include "daemon/transport/acceptor.h"
 #include "daemon/transport/admission.h"
 #include "daemon/transport/client_socket.h"
 #include "daemon/transport/door_sockets.h"
-#include "daemon/transport/fd_service.h"
 #include "daemon/transport/inbox.h"
 #include "daemon/transport/socket_directory.h"
-#include "log/logger.h"
 
 namespace rnicd::transport {
 
 struct FrontDoorOptions {
-  // Limit for workloads, on both their sockets; operators are not counted. 0 means no limit.
-  uint64_t max_connections = 0;
-  // Limit for one pod; for one container outside of pods; for one uid outside of both.
-  uint64_t max_connections_per_uid = 0;
-  // New connections for each of these. 0 per second means no limit.
-  core::Rate connection_rate;
-  std::chrono::milliseconds silent_timeout{10000};
+  // For workloads, on both their sockets.
+  door::ConnectionLimits limits;
   mode_t socket_mode = 0666;
   // Folder with the control groups of callers; another one only in tests.
   std::string proc_folder = "/proc";
@@ -50,8 +40,7 @@ struct FrontDoorOptions {
 // Lifetime: all its arguments outlive it. Stop before destroying.
 class FrontDoor {
  public:
-  FrontDoor(FrontDoorOptions options, core::Node& node, core::SessionRegistry& registry, const log::Logger& logger,
-            door::Bulkhead& bulkhead, door::ConnectionServer& server);
+  FrontDoor(FrontDoorOptions options, const door::Services& services);
   ~FrontDoor();
 
   // Opens the sockets and serves. Errors: those of SocketDirectory::Listen and ProbeIdentityRung.
@@ -100,12 +89,8 @@ class FrontDoor {
   absl::Status Add(int fd, uint32_t events, Watch watch, uint64_t key);
 
   const FrontDoorOptions options_;
-  core::Node& node_;
-  core::SessionRegistry& registry_;
-  const log::Logger& logger_;
-  door::Bulkhead& bulkhead_;
-  door::ConnectionServer& server_;
-  FdService fd_service_;
+  const door::Services services_;
+  door::FileHandover handover_;
 
   std::unique_ptr<Acceptor> workloads_;
   std::unique_ptr<Acceptor> operators_;

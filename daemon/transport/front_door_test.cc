@@ -51,10 +51,14 @@ class FrontDoorTest : public ::testing::Test {
     workloads_ = std::make_unique<SocketDirectory>(*SocketDirectory::Claim(root_ + "/w", 0755));
     operators_ = std::make_unique<SocketDirectory>(*SocketDirectory::Claim(root_ + "/o", 0700));
     FrontDoorOptions options;
-    options.max_connections_per_uid = max_connections_of_one;
-    options.connection_rate = rate;
+    options.limits.max_per_owner = max_connections_of_one;
+    options.limits.rate = rate;
     options.proc_folder = root_ + "/proc";
-    door_ = std::make_unique<FrontDoor>(options, world_->node, world_->registry, logger_, bulkhead_, server_);
+    door_ = std::make_unique<FrontDoor>(options, door::Services{.node = world_->node,
+                                                                .registry = world_->registry,
+                                                                .logger = logger_,
+                                                                .bulkhead = bulkhead_,
+                                                                .server = server_});
     ASSERT_TRUE(door_->Start(*workloads_, *operators_).ok());
   }
 

@@ -33,6 +33,7 @@ def text(runbooks=RUNBOOKS):
     return HEAD + "".join(f"  {line}" if line.strip() else line for line in body.splitlines(True))
 
 
+# As make_dashboard.py's: each of the two scripts is complete, so that an operator can copy one.
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--check", action="store_true")

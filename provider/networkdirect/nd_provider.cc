@@ -7,12 +7,12 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "provider/engine/engine_queue_pair.h"
-#include "provider/networkdirect/nd_endpoint.h"
-#include "provider/networkdirect/nd_fast_region.h"
-#include "provider/networkdirect/nd_mappings.h"
-#include "provider/networkdirect/nd_memory_region.h"
-#include "provider/networkdirect/nd_status.h"
-#include "provider/networkdirect/nd_window.h"
+#include "provider/networkdirect/card/nd_status.h"
+#include "provider/networkdirect/fast/nd_fast_region.h"
+#include "provider/networkdirect/fast/nd_window.h"
+#include "provider/networkdirect/memory/nd_mappings.h"
+#include "provider/networkdirect/memory/nd_memory_region.h"
+#include "provider/networkdirect/queue/nd_endpoint.h"
 
 namespace rnicd::provider {
 namespace {
@@ -107,8 +107,8 @@ absl::StatusOr<std::unique_ptr<NetworkDirectProvider>> NetworkDirectProvider::Cr
 absl::StatusOr<std::unique_ptr<NetworkDirectProvider>> NetworkDirectProvider::CreateWith(
     const NetworkDirectOptions& options, RandomSource& random, std::vector<NdSource> sources,
     std::vector<std::string> remarks, const AdapterEventListener& on_event) {
-  std::unique_ptr<NetworkDirectProvider> provider(
-      new NetworkDirectProvider(std::make_shared<NdNode>(std::move(sources), options, random)));
+  std::unique_ptr<NetworkDirectProvider> provider(new NetworkDirectProvider(
+      std::make_shared<NdNode>(std::move(sources), options, random, [](NdEndpoint& endpoint) { endpoint.OnTick(); })));
   for (const NdSource& source : provider->node_->sources) {
     provider->AddCards(source, on_event, remarks);
   }

@@ -9,8 +9,8 @@
 #include "base/secrets/random.h"
 #include "provider/api/adapter_event.h"
 #include "provider/api/device.h"
-#include "provider/networkdirect/nd_library.h"
-#include "provider/networkdirect/nd_options.h"
+#include "provider/networkdirect/card/nd_library.h"
+#include "provider/networkdirect/card/nd_options.h"
 
 namespace rnicd::provider {
 

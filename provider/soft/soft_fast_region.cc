@@ -85,72 +85,25 @@ absl::StatusOr<std::shared_ptr<SoftFastRegion>> SoftFastRegion::Create(std::shar
 }
 
 SoftFastRegion::SoftFastRegion(std::shared_ptr<SoftNic> nic, uint64_t domain, SoftKeyTable::Keys keys)
-    : nic_(std::move(nic)), domain_(domain), local_(keys.local), spare_(new SpareBlock()), issued_(keys.remote) {}
+    : domain_(domain), spare_(new SpareBlock()), holder_(std::move(nic), keys) {}
 
-SoftFastRegion::~SoftFastRegion() {
-  Retire();
-  nic_->keys().Remove(local_);
-}
-
-RemoteToken SoftFastRegion::remote_token() const {
-  MutexLock lock(mutex_);
-  return issued_;
-}
-
-bool SoftFastRegion::registered() const {
-  MutexLock lock(mutex_);
-  return memory_ != nullptr;
-}
-
-RemoteToken SoftFastRegion::IssueToken() {
-  MutexLock lock(mutex_);
-  issued_ = SoftKeyTable::NextVariant(issued_);
-  return issued_;
-}
+SoftFastRegion::~SoftFastRegion() = default;
 
 bool SoftFastRegion::Register(FastRegisterWork& work, RemoteToken token) {
-  MutexLock lock(mutex_);
-  if (retired_ || memory_ != nullptr) {
-    return false;
+  const bool registered = holder_.Set(token, [&] {
+    return std::allocate_shared<FastRegistration>(SpareAllocator<FastRegistration>(*spare_),
+                                                  SoftRegionMemory::Shape{.domain = domain_,
+                                                                          .base = work.base,
+                                                                          .length = work.length,
+                                                                          .rights = holder_.nic().Resolve(work.rights),
+                                                                          .runs = work.runs,
+                                                                          .backing = std::move(work.backing)},
+                                                  weak_from_this());
+  });
+  if (registered) {
+    holder_.nic().CountFastRegistration();
   }
-  memory_ = std::allocate_shared<FastRegistration>(SpareAllocator<FastRegistration>(*spare_),
-                                                   SoftRegionMemory::Shape{.domain = domain_,
-                                                                           .base = work.base,
-                                                                           .length = work.length,
-                                                                           .rights = nic_->Resolve(work.rights),
-                                                                           .runs = work.runs,
-                                                                           .backing = std::move(work.backing)},
-                                                   weak_from_this());
-  nic_->keys().Replace({.local = local_, .remote = token}, memory_);
-  nic_->CountFastRegistration();
-  return true;
-}
-
-// memory_ stays set until the memory is revoked, so that a second caller, Retire in particular, waits for it too.
-bool SoftFastRegion::Invalidate(const SoftRegionMemory* only) {
-  std::shared_ptr<SoftRegionMemory> memory;
-  {
-    MutexLock lock(mutex_);
-    if (memory_ == nullptr || (only != nullptr && memory_.get() != only)) {
-      return false;
-    }
-    memory = memory_;
-    nic_->keys().Replace({.local = local_, .remote = issued_}, nullptr);
-  }
-  const bool first = memory->Revoke();
-  MutexLock lock(mutex_);
-  if (memory_ == memory) {
-    memory_ = nullptr;
-  }
-  return first;
-}
-
-void SoftFastRegion::Retire() {
-  {
-    MutexLock lock(mutex_);
-    retired_ = true;
-  }
-  Invalidate();
+  return registered;
 }
 
 }  // namespace rnicd::provider

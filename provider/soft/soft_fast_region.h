@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "base/mutex.h"
 #include "provider/api/queue_pair.h"
+#include "provider/soft/soft_key_holder.h"
 #include "provider/soft/soft_nic.h"
 #include "provider/soft/soft_region_memory.h"
 
@@ -24,31 +24,26 @@ class SoftFastRegion final : public DeviceFastRegion, public std::enable_shared_
   static absl::StatusOr<std::shared_ptr<SoftFastRegion>> Create(std::shared_ptr<SoftNic> nic, uint64_t domain);
   ~SoftFastRegion() override;
 
-  LocalToken local_token() const override { return local_; }
-  RemoteToken remote_token() const override;
-  bool registered() const override;
-  void Retire() override;
+  LocalToken local_token() const override { return holder_.local_token(); }
+  RemoteToken remote_token() const override { return holder_.remote_token(); }
+  bool registered() const override { return holder_.has_target(); }
+  void Retire() override { holder_.Retire(); }
 
   // Issues the token of a request that was just accepted.
-  RemoteToken IssueToken();
+  RemoteToken IssueToken() { return holder_.IssueToken(); }
   // False when the region is already registered or retired.
   bool Register(FastRegisterWork& work, RemoteToken token);
   // Returns when transfers no longer reach the pages. False when the region is not registered or, if `only` is not
   // null, when the registration is not `only`.
-  bool Invalidate(const SoftRegionMemory* only = nullptr);
+  bool Invalidate(const SoftRegionMemory* only = nullptr) { return holder_.Invalidate(only); }
 
  private:
   SoftFastRegion(std::shared_ptr<SoftNic> nic, uint64_t domain, SoftKeyTable::Keys keys);
 
-  const std::shared_ptr<SoftNic> nic_;
   const uint64_t domain_;
-  const LocalToken local_;
   // Memory of an earlier registration, for the next.
   const std::unique_ptr<SpareBlock, SpareBlockLeaver> spare_;
-  mutable Mutex mutex_;
-  RemoteToken issued_ RNICD_GUARDED_BY(mutex_);
-  std::shared_ptr<SoftRegionMemory> memory_ RNICD_GUARDED_BY(mutex_);
-  bool retired_ RNICD_GUARDED_BY(mutex_) = false;
+  SoftKeyHolder<SoftRegionMemory> holder_;
 };
 
 }  // namespace rnicd::provider

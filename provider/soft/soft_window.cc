@@ -1,5 +1,7 @@
 #include "provider/soft/soft_window.h"
 
+#include <utility>
+
 #include "base/checked_range.h"
 #include "base/status.h"
 #include "provider/soft/soft_memory_region.h"
@@ -71,61 +73,33 @@ absl::StatusOr<std::shared_ptr<SoftWindow>> SoftWindow::Create(std::shared_ptr<S
   return std::shared_ptr<SoftWindow>(new SoftWindow(std::move(nic), domain, keys));
 }
 
-SoftWindow::~SoftWindow() {
-  Retire();
-  nic_->keys().Remove(local_);
-}
+SoftWindow::SoftWindow(std::shared_ptr<SoftNic> nic, uint64_t domain, SoftKeyTable::Keys keys)
+    : domain_(domain), holder_(std::move(nic), keys) {}
 
-RemoteToken SoftWindow::remote_token() const {
-  MutexLock lock(mutex_);
-  return issued_;
-}
+SoftWindow::~SoftWindow() = default;
 
-RemoteToken SoftWindow::IssueToken() {
-  MutexLock lock(mutex_);
-  issued_ = SoftKeyTable::NextVariant(issued_);
-  return issued_;
-}
+RemoteToken SoftWindow::remote_token() const { return holder_.remote_token(); }
+
+RemoteToken SoftWindow::IssueToken() { return holder_.IssueToken(); }
 
 bool SoftWindow::Bind(BindWork& work, RemoteToken token, uint64_t queue_pair) {
   std::shared_ptr<SoftRegionMemory> region = static_cast<SoftMemoryRegion&>(*work.region).memory();
-  MutexLock lock(mutex_);
-  if (retired_ || bound_ != nullptr || region == nullptr || !region->AddWindow()) {
-    return false;
-  }
-  bound_ = std::make_shared<BoundWindow>(work, SoftAccessor{.domain = domain_, .queue_pair = queue_pair},
-                                         std::move(region), weak_from_this());
-  // Release the region now: a request that is done but not yet reported must not keep the registration.
-  work.region.reset();
-  nic_->keys().Replace({.local = local_, .remote = token}, bound_);
-  return true;
-}
-
-// bound_ stays set until the binding is revoked, so that a second caller, Retire in particular, waits for it too.
-bool SoftWindow::Invalidate(const BoundWindow* only) {
-  std::shared_ptr<BoundWindow> bound;
-  {
-    MutexLock lock(mutex_);
-    if (bound_ == nullptr || (only != nullptr && bound_.get() != only)) {
-      return false;
+  const bool bound = holder_.Set(token, [&]() -> std::shared_ptr<BoundWindow> {
+    if (region == nullptr || !region->AddWindow()) {
+      return nullptr;
     }
-    bound = bound_;
-    nic_->keys().Replace({.local = local_, .remote = issued_}, nullptr);
+    return std::make_shared<BoundWindow>(work, SoftAccessor{.domain = domain_, .queue_pair = queue_pair},
+                                         std::move(region), weak_from_this());
+  });
+  if (bound) {
+    // Release the region now: a request that is done but not yet reported must not keep the registration.
+    work.region.reset();
   }
-  const bool first = bound->Revoke();
-  MutexLock lock(mutex_);
-  if (bound_ == bound) {
-    bound_ = nullptr;
-  }
-  return first;
+  return bound;
 }
 
-void SoftWindow::Retire() {
-  {
-    MutexLock lock(mutex_);
-    retired_ = true;
-  }
-  Invalidate();
-}
+bool SoftWindow::Invalidate(const BoundWindow* only) { return holder_.Invalidate(only); }
+
+void SoftWindow::Retire() { holder_.Retire(); }
 
 }  // namespace rnicd::provider

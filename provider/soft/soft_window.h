@@ -1,11 +1,9 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 
-#include "base/mutex.h"
 #include "provider/api/queue_pair.h"
-#include "provider/soft/soft_nic.h"
+#include "provider/soft/soft_key_holder.h"
 #include "provider/soft/soft_target.h"
 
 namespace rnicd::provider {
@@ -31,17 +29,10 @@ class SoftWindow final : public DeviceMemoryWindow, public std::enable_shared_fr
   bool Invalidate(const BoundWindow* only = nullptr);
 
  private:
-  SoftWindow(std::shared_ptr<SoftNic> nic, uint64_t domain, SoftKeyTable::Keys keys)
-      : nic_(std::move(nic)), domain_(domain), local_(keys.local), issued_(keys.remote) {}
+  SoftWindow(std::shared_ptr<SoftNic> nic, uint64_t domain, SoftKeyTable::Keys keys);
 
-  const std::shared_ptr<SoftNic> nic_;
   const uint64_t domain_;
-  // Local key that reaches nothing: a window has no local use.
-  const LocalToken local_;
-  mutable Mutex mutex_;
-  RemoteToken issued_ RNICD_GUARDED_BY(mutex_);
-  std::shared_ptr<BoundWindow> bound_ RNICD_GUARDED_BY(mutex_);
-  bool retired_ RNICD_GUARDED_BY(mutex_) = false;
+  SoftKeyHolder<BoundWindow> holder_;
 };
 
 }  // namespace rnicd::provider

@@ -41,7 +41,22 @@ ARROWS = {
         "provider/verbs/queue", "provider/verbs/fast", "provider/verbs/memory", "provider/verbs/card", "provider/engine",
         "provider/api", "base/ndk", "base/secrets", "base/files", "base",
     ],
-    "provider/networkdirect": ["provider/engine", "provider/api", "base/ndk", "base/secrets", "base"],
+    # As those of verbs.
+    "provider/networkdirect/card": ["provider/engine", "provider/api", "base/ndk", "base"],
+    "provider/networkdirect/memory": [
+        "provider/networkdirect/card", "provider/engine", "provider/api", "base/ndk", "base/secrets", "base",
+    ],
+    "provider/networkdirect/fast": [
+        "provider/networkdirect/memory", "provider/networkdirect/card", "provider/engine", "provider/api", "base",
+    ],
+    "provider/networkdirect/queue": [
+        "provider/networkdirect/fast", "provider/networkdirect/memory", "provider/networkdirect/card", "provider/engine",
+        "provider/api", "base",
+    ],
+    "provider/networkdirect": [
+        "provider/networkdirect/queue", "provider/networkdirect/fast", "provider/networkdirect/memory",
+        "provider/networkdirect/card", "provider/engine", "provider/api", "base/secrets", "base",
+    ],
     "provider/decorator": ["provider/api", "base"],
     # In rooms; it has no files of its own.
     "daemon/core": ["provider/api", "ring", "base"],
@@ -73,7 +88,10 @@ ARROWS = {
     "daemon/policy": ["daemon/core/", "base/files", "base", "proto"],
     "daemon/status_page": ["daemon/core/", "provider/api", "base/system", "base"],
     "daemon/sandbox": ["kernel/rnicd_fr", "base/files", "base"],
-    "daemon/rpc": ["base/secrets", "base/files", "base/system", "base"],
+    # One thread's sockets and timers; what is charged, counted and dropped; connections and calls.
+    "daemon/rpc/socket": ["base/secrets", "base/files", "base/system", "base"],
+    "daemon/rpc/bounds": ["base"],
+    "daemon/rpc": ["daemon/rpc/bounds", "daemon/rpc/socket", "base/secrets", "base/files", "base/system", "base"],
     "daemon/gate": ["daemon/core/", "log", "base", "proto"],
     # The handlers: conversions and checks that several share, the methods of memory and of operators, and the others.
     "daemon/service/messages": ["daemon/gate", "daemon/core/", "wire", "base", "proto"],
@@ -86,18 +104,31 @@ ARROWS = {
         "daemon/service/admin", "daemon/service/memory", "daemon/service/messages", "daemon/gate", "daemon/core/",
         "daemon/health", "wire", "provider/api", "base", "proto",
     ],
-    "daemon/door": ["daemon/core/", "log", "base/secrets", "base/system", "base"],
+    "daemon/door": ["daemon/core/", "log", "base/secrets", "base/files", "base/system", "base"],
     "daemon/pipes": [
         "daemon/door", "daemon/core/", "log", "wire", "base/secrets", "base/files", "base/system", "base", "proto",
     ],
     "daemon/transport": ["daemon/door", "daemon/core/", "log", "wire", "base/files", "base/system", "base", "proto"],
-    "daemon/server": ["daemon/rpc", "daemon/gate", "daemon/door", "wire", "daemon/core/", "log", "base", "proto"],
+    "daemon/server": ["daemon/rpc/", "daemon/gate", "daemon/door", "wire", "daemon/core/", "log", "base", "proto"],
+    # The program: flags and the cards they name, what each system has of its own, what watches the daemon, and the program
+    # that joins all.
+    "daemon/app/config": [
+        "daemon/door", "daemon/policy", "daemon/core/", "daemon/rings", "daemon/metrics", "daemon/sandbox", "daemon/pipes",
+        "log", "provider/verbs/", "provider/networkdirect/", "provider/soft", "provider/decorator", "provider/api", "base/ndk",
+        "base/secrets", "base/files", "base/system", "base/flags", "base",
+    ],
+    "daemon/app/host": [
+        "daemon/app/config", "daemon/transport", "daemon/pipes", "daemon/door", "daemon/sandbox", "daemon/health",
+        "daemon/core/", "log", "provider/verbs/card", "base/secrets", "base/files", "base/system", "base",
+    ],
+    "daemon/app/observing": [
+        "daemon/app/host", "daemon/rpc/", "daemon/rings", "daemon/metrics", "daemon/status_page", "daemon/audit",
+        "daemon/health", "daemon/core/", "log", "base/system", "base",
+    ],
     "daemon/app": [
-        "daemon/server", "daemon/rpc", "daemon/service/", "daemon/gate", "wire", "daemon/transport", "daemon/pipes",
-        "daemon/door", "daemon/metrics", "daemon/status_page", "daemon/audit", "daemon/policy", "daemon/sandbox",
-        "daemon/core/", "daemon/health", "daemon/rings", "log", "log/library_log", "provider/verbs/",
-        "provider/networkdirect", "provider/soft", "provider/decorator", "provider/api", "base/ndk", "base/secrets",
-        "base/files", "base/system", "base/flags", "base",
+        "daemon/app/observing", "daemon/app/host", "daemon/app/config", "daemon/server", "daemon/service/", "daemon/gate",
+        "daemon/door", "daemon/metrics", "daemon/audit", "daemon/policy", "daemon/core/", "daemon/health", "daemon/rings",
+        "log", "log/library_log", "provider/api", "base/secrets", "base/files", "base/system", "base/flags", "base",
     ],
     # librnicd: the interface, which is installed; below it what fills it. The rooms may include the interface.
     "client/cpp": ["base/ndk", "base"],
@@ -136,7 +167,7 @@ ARROWS = {
     ],
 }
 # Folders in rooms whose tests share fixtures, and may include all rooms.
-SHARED_FIXTURES = ["base", "daemon/core", "daemon/service", "provider/verbs"]
+SHARED_FIXTURES = ["base", "daemon/core", "daemon/rpc", "daemon/service", "provider/verbs"]
 # Trees that no arrow may join, in either direction: they are programs of their own and meet on the wire.
 SEPARATE = [("client", "daemon")]
 # Folders that may include everything. Nothing but these may include tests/.
@@ -152,8 +183,8 @@ PROTO_SUBSETS = {
 # --- Headers and names of others ------------------------------------------------------------------------------------
 # Where an include with this prefix is allowed; a folder covers its subfolders, a file only itself.
 EXTERNAL_INCLUDES = {
-    "provider/networkdirect/nd2.h": ["provider/networkdirect", "tests/networkdirect_model"],
-    "provider/networkdirect/nd2_types.h": ["provider/networkdirect", "tests/networkdirect_model"],
+    "provider/networkdirect/card/nd2.h": ["provider/networkdirect", "tests/networkdirect_model"],
+    "provider/networkdirect/card/nd2_types.h": ["provider/networkdirect", "tests/networkdirect_model"],
     "infiniband/": ["provider/verbs", "tests/vm/foreign_peer", "tests/vm/bench", "tests/vm/fr"],
     "grpc/grpc": ["client", "tests", "examples"],
     "grpc/support/": ["client", "tests", "examples"],

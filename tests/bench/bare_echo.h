@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "tests/support/child_process.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/process/child_process.h"
+#include "tests/support/process/temp_dir.h"
 
 namespace rnicd::bench {
 

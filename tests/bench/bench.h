@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tests/bench/bare_echo.h"
-#include "tests/support/daemon_process.h"
+#include "tests/support/process/daemon_process.h"
 
 namespace rnicd::bench {
 

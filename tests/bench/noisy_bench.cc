@@ -24,11 +24,11 @@
 #include "client/cpp/client.h"
 #include "client/cpp/memory.h"
 #include "client/cpp/memory_region.h"
-#include "tests/support/child_process.h"
-#include "tests/support/daemon_process.h"
-#include "tests/support/raw_client.h"
-#include "tests/support/raw_socket.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/calls/raw_client.h"
+#include "tests/support/process/child_process.h"
+#include "tests/support/process/daemon_process.h"
+#include "tests/support/process/raw_socket.h"
+#include "tests/support/process/temp_dir.h"
 
 namespace rnicd::bench {
 namespace {

@@ -19,8 +19,8 @@
 #include "client/cpp/memory.h"
 #include "client/cpp/memory_region.h"
 #include "tests/support/admin_client.h"
-#include "tests/support/daemon_process.h"
 #include "tests/support/metrics_page.h"
+#include "tests/support/process/daemon_process.h"
 
 namespace rnicd::bench {
 namespace {

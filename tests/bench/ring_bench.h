@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/daemon_process.h"
+#include "tests/support/process/daemon_process.h"
 
 // The parts of rnicd_ring_bench. Each prints a table.
 namespace rnicd::bench {

@@ -13,7 +13,7 @@
 #include "tests/bench/ring_bench.h"
 #include "tests/bench/ring_turns.h"
 #include "tests/bench/ring_user.h"
-#include "tests/support/child_process.h"
+#include "tests/support/process/child_process.h"
 
 namespace rnicd::bench {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/left_out.h"
-#include "tests/support/tested_provider.h"
+#include "tests/support/process/left_out.h"
+#include "tests/support/process/tested_provider.h"
 
 namespace rnicd::test {
 namespace {

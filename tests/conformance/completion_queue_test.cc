@@ -6,7 +6,7 @@
 
 #include "tests/conformance/ndk_conformance.h"
 #include "tests/conformance/queue_steps.h"
-#include "tests/support/held_card.h"
+#include "tests/support/process/held_card.h"
 
 namespace rnicd::test {
 namespace {

@@ -4,7 +4,7 @@
 #include "tests/conformance/fast_scene.h"
 #include "tests/conformance/ndk_conformance.h"
 #include "tests/conformance/peer_access.h"
-#include "tests/support/held_card.h"
+#include "tests/support/process/held_card.h"
 
 namespace rnicd::test {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "tests/conformance/case_tables.h"
 #include "tests/support/admin_client.h"
-#include "tests/support/data_path.h"
-#include "tests/support/held_card.h"
-#include "tests/support/tested_provider.h"
+#include "tests/support/calls/data_path.h"
+#include "tests/support/process/held_card.h"
+#include "tests/support/process/tested_provider.h"
 
 namespace rnicd::test {
 namespace {

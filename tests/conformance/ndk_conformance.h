@@ -8,10 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/daemon_process.h"
-#include "tests/support/data_path.h"
-#include "tests/support/event_reader.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls/data_path.h"
+#include "tests/support/calls/event_reader.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/process/daemon_process.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "tests/support/tested_provider.h"
-#include "tests/support/wait.h"
+#include "tests/support/process/tested_provider.h"
+#include "tests/support/process/wait.h"
 
 namespace rnicd::test {
 

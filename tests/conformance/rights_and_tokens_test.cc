@@ -5,7 +5,7 @@
 
 #include "tests/conformance/ndk_conformance.h"
 #include "tests/support/admin_client.h"
-#include "tests/support/held_card.h"
+#include "tests/support/process/held_card.h"
 
 namespace rnicd::test {
 namespace {

@@ -17,9 +17,9 @@ from pathlib import Path
 
 _GUIDES = ("docs/OPERATING.md", "docs/ERRORS.md", "docs/WORKLOADS.md", "client/python/README.md",
            "examples/python/README.md", "deploy/kubernetes/README.md")
-_FLAG_FILES = ("daemon/app/config.cc", "daemon/app/verbs_flags_linux.cc",
-               "daemon/app/system_flags_linux.cc", "daemon/app/system_flags_windows.cc",
-               "daemon/app/networkdirect_flags_windows.cc", "client/kubernetes/config.cc")
+_FLAG_FILES = ("daemon/app/config/config.cc", "daemon/app/config/verbs_flags_linux.cc",
+               "daemon/app/config/system_flags_linux.cc", "daemon/app/config/system_flags_windows.cc",
+               "daemon/app/config/networkdirect_flags_windows.cc", "client/kubernetes/config.cc")
 _PATHS_OF_RNICD = re.compile(r"(?<![\w/.])(?:/usr/lib|/usr/share|/etc|/run|/var/log)/[\w./-]*rnicd[\w./-]*")
 _ROWS = "tests/examples/commands.txt"
 _CTESTS = ("tests/CMakeLists.txt", "tests/deploy/CMakeLists.txt", "tests/examples/CMakeLists.txt", "tests/tiers.cmake")

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/system/unique_socket.h"
 #include "daemon/audit/audit_line.h"
-#include "daemon/rpc/limits.h"
+#include "daemon/rpc/bounds/limits.h"
 #include "daemon/service/methods.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/node.h"

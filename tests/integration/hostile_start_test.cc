@@ -5,11 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/child_process.h"
-#include "tests/support/daemon_process.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/process/child_process.h"
+#include "tests/support/process/daemon_process.h"
+#include "tests/support/process/wait.h"
 #include "tests/support/test_session.h"
-#include "tests/support/wait.h"
 
 namespace rnicd::test {
 namespace {

@@ -11,12 +11,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/admin_client.h"
-#include "tests/support/daemon_process.h"
-#include "tests/support/expect.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/process/daemon_process.h"
+#include "tests/support/process/temp_dir.h"
+#include "tests/support/process/tested_provider.h"
+#include "tests/support/process/wait.h"
 #include "tests/support/test_session.h"
-#include "tests/support/tested_provider.h"
-#include "tests/support/wait.h"
 
 namespace rnicd::test {
 namespace {

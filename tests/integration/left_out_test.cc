@@ -1,4 +1,4 @@
-#include "tests/support/left_out.h"
+#include "tests/support/process/left_out.h"
 
 #include <gtest/gtest.h>
 

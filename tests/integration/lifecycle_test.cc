@@ -10,12 +10,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/admin_client.h"
-#include "tests/support/daemon_process.h"
-#include "tests/support/event_reader.h"
-#include "tests/support/expect.h"
-#include "tests/support/held_card.h"
+#include "tests/support/calls/event_reader.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/process/daemon_process.h"
+#include "tests/support/process/held_card.h"
+#include "tests/support/process/tested_provider.h"
 #include "tests/support/test_session.h"
-#include "tests/support/tested_provider.h"
 
 namespace rnicd::test {
 namespace {

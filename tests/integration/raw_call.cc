@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "tests/integration/http2_frames.h"
-#include "tests/support/raw_socket.h"
+#include "tests/support/process/raw_socket.h"
 
 namespace rnicd::test {
 namespace {

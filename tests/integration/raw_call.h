@@ -3,7 +3,7 @@
 #include <chrono>
 #include <string>
 
-#include "tests/support/wait.h"
+#include "tests/support/process/wait.h"
 
 namespace rnicd::test {
 

@@ -14,12 +14,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/admin_client.h"
-#include "tests/support/daemon_process.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls/expect.h"
 #include "tests/support/metrics_page.h"
-#include "tests/support/raw_socket.h"
+#include "tests/support/process/daemon_process.h"
+#include "tests/support/process/raw_socket.h"
+#include "tests/support/process/wait.h"
 #include "tests/support/test_session.h"
-#include "tests/support/wait.h"
 
 namespace rnicd::test {
 namespace {

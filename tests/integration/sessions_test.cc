@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/admin_client.h"
-#include "tests/support/child_client.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/process/child_client.h"
 #include "tests/support/shared_daemon.h"
 #include "tests/support/test_session.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/ntstatus.h"
 #include "tests/support/admin_client.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls/expect.h"
 #include "tests/support/queue_client.h"
 #include "tests/support/shared_daemon.h"
 

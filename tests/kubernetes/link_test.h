@@ -8,8 +8,8 @@
 #include "gtest/gtest.h"
 #include "tests/kubernetes/kubelet/kubelet.h"
 #include "tests/kubernetes/plugin.h"
-#include "tests/support/temp_dir.h"
-#include "tests/support/wait.h"
+#include "tests/support/process/temp_dir.h"
+#include "tests/support/process/wait.h"
 
 namespace rnicd::test {
 

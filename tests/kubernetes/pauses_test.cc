@@ -17,7 +17,13 @@ class Pauses : public LinkTest {
   Pauses() { board_.Set(Devices(4)); }
 
   ResourceLink LinkOf(const kubernetes::DeviceBoard& board) {
-    return ResourceLink(options_, {.name = kMemory, .board = &board}, allocator_, clock_, logger_, registrar_, [] {});
+    return ResourceLink({.options = options_,
+                         .allocator = allocator_,
+                         .clock = clock_,
+                         .logger = logger_,
+                         .registrar = registrar_,
+                         .wake = [] {}},
+                        {.name = kMemory, .board = &board});
   }
   // Returns the time until the next poll.
   milliseconds Poll(ResourceLink& link) {

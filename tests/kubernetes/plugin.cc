@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "gtest/gtest.h"
-#include "tests/support/wait.h"
+#include "tests/support/process/wait.h"
 
 namespace rnicd::test {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/files/unique_fd.h"
 #include "tests/kubernetes/link_test.h"
-#include "tests/support/pipe_reader.h"
+#include "tests/support/process/pipe_reader.h"
 
 namespace rnicd::test {
 namespace {

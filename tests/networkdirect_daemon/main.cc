@@ -9,9 +9,9 @@
 #include "absl/flags/declare.h"
 #include "absl/flags/flag.h"
 #include "absl/strings/str_join.h"
-#include "daemon/app/config.h"
-#include "daemon/app/flag_reader.h"
-#include "daemon/app/networkdirect_flags_windows.h"
+#include "daemon/app/config/config.h"
+#include "daemon/app/config/flag_reader.h"
+#include "daemon/app/config/networkdirect_flags_windows.h"
 #include "daemon/app/run.h"
 #include "provider/networkdirect/nd_provider.h"
 

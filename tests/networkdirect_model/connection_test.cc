@@ -1,6 +1,6 @@
 // Libraries, discovery, and who may connect from outside.
 
-#include "provider/networkdirect/completion_loop.h"
+#include "provider/networkdirect/card/completion_loop.h"
 #include "tests/networkdirect_model/model_fixture_test.h"
 
 namespace rnicd::provider {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "provider/networkdirect/nd_library.h"
+#include "provider/networkdirect/card/nd_library.h"
 #include "tests/networkdirect_model/model_control.h"
 
 namespace rnicd::provider {

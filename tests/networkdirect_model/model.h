@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "provider/networkdirect/nd2.h"
+#include "provider/networkdirect/card/nd2.h"
 #include "tests/networkdirect_model/model_control.h"
 
 namespace rnicd::provider::model {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "provider/networkdirect/nd2.h"
+#include "provider/networkdirect/card/nd2.h"
 
 namespace rnicd::provider {
 

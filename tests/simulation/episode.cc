@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/simulation/invariants.h"
-#include "tests/simulation/steps.h"
+#include "tests/simulation/steps/steps.h"
 
 namespace rnicd::simulation {
 namespace {

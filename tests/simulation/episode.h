@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "tests/simulation/findings.h"
-#include "tests/simulation/trace.h"
-#include "tests/simulation/witness.h"
+#include "tests/simulation/model/trace.h"
+#include "tests/simulation/world/findings.h"
+#include "tests/simulation/world/witness.h"
 
 namespace rnicd::simulation {
 

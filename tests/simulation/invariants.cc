@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "tests/simulation/steps.h"
+#include "tests/simulation/steps/steps.h"
 
 namespace rnicd::simulation {
 namespace {

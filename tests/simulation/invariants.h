@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tests/simulation/scene.h"
+#include "tests/simulation/model/scene.h"
 
 namespace rnicd::simulation {
 

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/simulation/dice.h"
 #include "tests/simulation/episode.h"
+#include "tests/simulation/world/dice.h"
 
 namespace rnicd::simulation {
 namespace {

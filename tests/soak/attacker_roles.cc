@@ -13,10 +13,10 @@
 #include "base/units.h"
 #include "tests/integration/http2_frames.h"
 #include "tests/soak/role.h"
-#include "tests/support/fd_exchange.h"
-#include "tests/support/raw_client.h"
-#include "tests/support/raw_socket.h"
-#include "tests/support/ring_attacks.h"
+#include "tests/support/calls/fd_exchange.h"
+#include "tests/support/calls/raw_client.h"
+#include "tests/support/hostile/ring_attacks.h"
+#include "tests/support/process/raw_socket.h"
 
 namespace rnicd::soak {
 namespace {

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "tests/support/admin_client.h"
-#include "tests/support/raw_client.h"
+#include "tests/support/calls/raw_client.h"
 
 namespace rnicd::soak {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/files/unique_fd.h"
 #include "tests/soak/role.h"
-#include "tests/support/daemon_process.h"
+#include "tests/support/process/daemon_process.h"
 
 namespace rnicd::soak {
 

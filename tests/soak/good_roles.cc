@@ -23,7 +23,7 @@
 #include "client/cpp/memory_region.h"
 #include "client/cpp/queue_pair.h"
 #include "tests/soak/role.h"
-#include "tests/support/wait.h"
+#include "tests/support/process/wait.h"
 
 namespace rnicd::soak {
 namespace {

@@ -17,9 +17,9 @@
 #include "grpcpp/security/credentials.h"
 #include "tests/integration/half_call.h"
 #include "tests/soak/role.h"
-#include "tests/support/fd_exchange.h"
-#include "tests/support/raw_client.h"
-#include "tests/support/raw_socket.h"
+#include "tests/support/calls/fd_exchange.h"
+#include "tests/support/calls/raw_client.h"
+#include "tests/support/process/raw_socket.h"
 
 namespace rnicd::soak {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "tests/soak/role.h"
 #include "tests/support/admin_client.h"
-#include "tests/support/raw_client.h"
-#include "tests/support/wait.h"
+#include "tests/support/calls/raw_client.h"
+#include "tests/support/process/wait.h"
 
 namespace rnicd::soak {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rnicd/v1/admin_service.pb.h"
-#include "tests/support/daemon_process.h"
+#include "tests/support/process/daemon_process.h"
 
 namespace rnicd::soak {
 

@@ -79,7 +79,7 @@ void PlayReconnector(const RoleOptions& options, Dice& dice);
 
 // Keeps what it has released, in itself or in a child.
 void PlayKeeper(const RoleOptions& options, Dice& dice);
-// One of the attacks of tests/support/ring_attacks.h.
+// One of the attacks of tests/support/hostile/ring_attacks.h.
 void PlayRaider(const RoleOptions& options, Dice& dice);
 // Floods the front door with frames of every kind, and reads nothing.
 void PlayBesieger(const RoleOptions& options, Dice& dice);

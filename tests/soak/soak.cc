@@ -19,7 +19,7 @@
 #include "tests/soak/crowd.h"
 #include "tests/soak/leak_check.h"
 #include "tests/soak/policy.h"
-#include "tests/support/raw_client.h"
+#include "tests/support/calls/raw_client.h"
 
 namespace rnicd::soak {
 namespace {

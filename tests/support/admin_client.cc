@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <sstream>
 
-#include "tests/support/expect.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/calls/raw_client.h"
+#include "tests/support/process/wait.h"
 #include "tests/support/queue_client.h"
-#include "tests/support/raw_client.h"
 #include "tests/support/test_session.h"
-#include "tests/support/wait.h"
 
 namespace rnicd::test {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "rnicd/v1/admin_service.pb.h"
-#include "tests/support/call_result.h"
-#include "tests/support/daemon_process.h"
+#include "tests/support/calls/call_result.h"
+#include "tests/support/process/daemon_process.h"
 
 namespace rnicd::test {
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/ndk/completion_reason.h"
-#include "tests/support/wait.h"
+#include "tests/support/process/wait.h"
 
 namespace rnicd::test {
 namespace {

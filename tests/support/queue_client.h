@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/expect.h"
+#include "tests/support/calls/expect.h"
 #include "tests/support/test_memory.h"
 #include "tests/support/test_session.h"
 #include "tests/support/work_requests.h"

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/admin_client.h"
-#include "tests/support/daemon_process.h"
+#include "tests/support/process/daemon_process.h"
 
 namespace rnicd::test {
 

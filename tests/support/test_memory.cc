@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "tests/support/expect.h"
+#include "tests/support/calls/expect.h"
 
 namespace rnicd::test {
 

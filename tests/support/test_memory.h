@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/memory_file.h"
+#include "tests/support/process/memory_file.h"
 #include "tests/support/test_session.h"
 
 namespace rnicd::test {

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/data_path.h"
-#include "tests/support/expect.h"
-#include "tests/support/fd_exchange.h"
-#include "tests/support/tested_provider.h"
+#include "tests/support/calls/data_path.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/calls/fd_exchange.h"
+#include "tests/support/process/tested_provider.h"
 
 namespace rnicd::test {
 

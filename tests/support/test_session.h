@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/files/unique_fd.h"
-#include "tests/support/daemon_process.h"
-#include "tests/support/raw_client.h"
+#include "tests/support/calls/raw_client.h"
+#include "tests/support/process/daemon_process.h"
 
 namespace rnicd::test {
 

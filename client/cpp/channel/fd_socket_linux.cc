@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/files/sent_descriptors_linux.h"
 #include "base/status.h"
 #include "client/cpp/channel/fd_socket.h"
 #include "client/cpp/channel/unix_channel.h"
@@ -103,23 +104,6 @@ absl::Status SendPacket(int socket_fd, std::string packet, int fd, Instant deadl
                                                                                : SocketFailure("sendmsg", errno);
 }
 
-// Takes ownership of every descriptor in the control data, so that a rejected reply leaks none.
-std::vector<UniqueFd> DescriptorsIn(msghdr& message) {
-  std::vector<UniqueFd> descriptors;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
-      continue;
-    }
-    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t index = 0; index < count; ++index) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(header) + index * sizeof(int), sizeof(int));
-      descriptors.emplace_back(fd);
-    }
-  }
-  return descriptors;
-}
-
 // A reply without fields is an empty packet, which reads like a hang-up; but the kernel adds the sender's credentials
 // to packets only.
 bool IsPacket(msghdr& message, ssize_t received) { return received > 0 || CMSG_FIRSTHDR(&message) != nullptr; }
@@ -145,7 +129,7 @@ absl::StatusOr<Reply> ReceiveReply(int socket_fd, Instant deadline) {
     return SocketFailure("recvmsg", errno);
   }
   Reply reply;
-  reply.descriptors = DescriptorsIn(message);
+  reply.descriptors = TakeDescriptors(message);
   if ((message.msg_flags & MSG_CTRUNC) != 0) {
     return BrokenReply("carries more than one descriptor, or this process has none free");
   }

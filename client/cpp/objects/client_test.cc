@@ -1,4 +1,4 @@
-// What needs no daemon. Calls are tested with the real one: tests/integration/librnicd_*_test.cc.
+// What needs no daemon. Calls are tested with the real one: tests/integration/library/librnicd_*_test.cc.
 #include "client/cpp/client.h"
 
 #include <chrono>

@@ -40,11 +40,7 @@ absl::Status ReadDataPath(ClientOptions& options) {
 Connection::Connection(ClientOptions options, std::shared_ptr<grpc::Channel> channel)
     : options_(std::move(options)),
       channel_(std::move(channel)),
-      session_stub_(v1::SessionService::NewStub(channel_)),
-      adapter_stub_(v1::AdapterService::NewStub(channel_)),
-      memory_stub_(v1::MemoryService::NewStub(channel_)),
-      queue_stub_(v1::QueueService::NewStub(channel_)),
-      ring_stub_(v1::RingService::NewStub(channel_)),
+      stubs_(channel_),
       rings_(std::make_shared<RingPath>(options_.data_path, [this] { return OpenRing(); })) {}
 
 absl::StatusOr<std::shared_ptr<Connection>> Connection::Open(ClientOptions options) {
@@ -70,7 +66,8 @@ absl::Status Connection::OpenSession() {
                               rings->End(end.ok() ? MakeError(ErrorReason::SESSION_ENDING) : end.status());
                             })
                             .status());
-  events_ = EventStream::Start(*session_stub_, pending_, queue_events_, progress_, options_.on_session_ended);
+  events_ = EventStream::Start(stubs_.Of<v1::SessionService::Stub>(), pending_, queue_events_, progress_,
+                               options_.on_session_ended);
   return absl::OkStatus();
 }
 

@@ -16,11 +16,7 @@
 #include "client/cpp/session/pending_requests.h"
 #include "client/cpp/session/progress_watch.h"
 #include "client/cpp/session/queue_events.h"
-#include "rnicd/v1/adapter_service.grpc.pb.h"
-#include "rnicd/v1/memory_service.grpc.pb.h"
-#include "rnicd/v1/queue_service.grpc.pb.h"
-#include "rnicd/v1/ring_service.grpc.pb.h"
-#include "rnicd/v1/session_service.grpc.pb.h"
+#include "client/cpp/session/stubs.h"
 
 namespace rnicd::inline client {
 
@@ -56,7 +52,7 @@ class Connection {
   absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                                 const std::type_identity_t<Request>& request,
                                 std::chrono::milliseconds wait = std::chrono::milliseconds(0)) {
-    return CallUnary(StubOf<Stub>(), method, request, options_.call_deadline + wait);
+    return CallUnary(stubs_.Of<Stub>(), method, request, options_.call_deadline + wait);
   }
 
   // A call that releases something, from a destructor: within options().release_deadline, or not at all once the
@@ -67,7 +63,7 @@ class Connection {
     if (skip_releases_) {
       return;
     }
-    const absl::Status status = CallUnary(StubOf<Stub>(), method, request, options_.release_deadline).status();
+    const absl::Status status = CallUnary(stubs_.Of<Stub>(), method, request, options_.release_deadline).status();
     if (status.code() == absl::StatusCode::kDeadlineExceeded) {
       skip_releases_ = true;
     }
@@ -87,29 +83,10 @@ class Connection {
   absl::StatusOr<std::unique_ptr<RingChannel>> OpenRing();
   absl::StatusOr<AdapterId> AdapterLocked() RNICD_REQUIRES(mutex_);
 
-  template <typename Stub>
-  Stub& StubOf() {
-    if constexpr (std::is_same_v<Stub, v1::SessionService::Stub>) {
-      return *session_stub_;
-    } else if constexpr (std::is_same_v<Stub, v1::AdapterService::Stub>) {
-      return *adapter_stub_;
-    } else if constexpr (std::is_same_v<Stub, v1::QueueService::Stub>) {
-      return *queue_stub_;
-    } else if constexpr (std::is_same_v<Stub, v1::RingService::Stub>) {
-      return *ring_stub_;
-    } else {
-      return *memory_stub_;
-    }
-  }
-
   // Constant after Open.
   const ClientOptions options_;
   std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::SessionService::Stub> session_stub_;
-  const std::unique_ptr<v1::AdapterService::Stub> adapter_stub_;
-  const std::unique_ptr<v1::MemoryService::Stub> memory_stub_;
-  const std::unique_ptr<v1::QueueService::Stub> queue_stub_;
-  const std::unique_ptr<v1::RingService::Stub> ring_stub_;
+  const Stubs stubs_;
   const std::shared_ptr<PendingRequests> pending_ = std::make_shared<PendingRequests>();
   const std::shared_ptr<QueueEvents> queue_events_ = std::make_shared<QueueEvents>();
   const std::shared_ptr<ProgressWatch> progress_ = std::make_shared<ProgressWatch>();

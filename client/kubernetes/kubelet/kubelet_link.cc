@@ -28,8 +28,13 @@ class KubeletLink::Impl {
   Impl(KubeletOptions options, std::vector<OfferedResource> resources, Allocator& allocator, const log::Logger& logger)
       : options_(std::move(options)), logger_(logger), watch_(options_.folder) {
     for (OfferedResource& resource : resources) {
-      links_.push_back(std::make_unique<ResourceLink>(options_, std::move(resource), allocator, clock_, logger,
-                                                      registrar_, [this] { watch_.Wake(); }));
+      links_.push_back(std::make_unique<ResourceLink>(ResourceLink::Parts{.options = options_,
+                                                                          .allocator = allocator,
+                                                                          .clock = clock_,
+                                                                          .logger = logger,
+                                                                          .registrar = registrar_,
+                                                                          .wake = [this] { watch_.Wake(); }},
+                                                      std::move(resource)));
     }
   }
 

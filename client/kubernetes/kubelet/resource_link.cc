@@ -32,32 +32,24 @@ bool HasListener(const std::string& path) {
 
 }  // namespace
 
-ResourceLink::ResourceLink(const KubeletOptions& options, OfferedResource resource, Allocator& allocator,
-                           const Clock& clock, const log::Logger& logger, Registrar& registrar,
-                           std::function<void()> wake)
-    : options_(options),
+ResourceLink::ResourceLink(Parts parts, OfferedResource resource)
+    : parts_(std::move(parts)),
       resource_(std::move(resource)),
-      allocator_(allocator),
-      clock_(clock),
-      logger_(logger),
-      registrar_(registrar),
-      wake_(std::move(wake)),
-      path_(SocketPath(options, resource_.name)),
-      socket_name_(path_.substr(options.folder.size() + 1)),
-      pause_(options.first_retry) {}
+      path_(SocketPath(parts_.options, resource_.name)),
+      pause_(parts_.options.first_retry, parts_.options.poll_interval) {}
 
 ResourceLink::Time ResourceLink::Poll(const std::optional<FileIdentity>& kubelet) {
   DetectChange(Now(), kubelet);
   if (!kubelet_.has_value()) {
-    return Now() + options_.poll_interval;
+    return Now() + parts_.options.poll_interval;
   }
-  if (!registered() && Now() >= not_before_) {
+  if (!registered() && Now() >= pause_.end()) {
     if (const absl::Status status = TryRegister(); !status.ok()) {
-      PauseFrom(Now());
+      pause_.Begin(Now());
       LogFailure(status);
     }
   }
-  return registered() ? std::min(confirm_at_, Now() + options_.poll_interval) : not_before_;
+  return registered() ? std::min(rival_.confirm_at, Now() + parts_.options.poll_interval) : pause_.end();
 }
 
 void ResourceLink::Stop() { Retire(); }
@@ -71,8 +63,7 @@ void ResourceLink::DetectChange(Time now, const std::optional<FileIdentity>& kub
   if (kubelet != kubelet_) {
     // Failures with the old kubelet say nothing about the new one.
     kubelet_ = kubelet;
-    pause_ = options_.first_retry;
-    not_before_ = now;
+    pause_.Reset(now);
     Retire();
     return;
   }
@@ -80,15 +71,14 @@ void ResourceLink::DetectChange(Time now, const std::optional<FileIdentity>& kub
   if (reason == nullptr) {
     return;
   }
-  logger_.Info("the registration with the kubelet is over", {{"resource", resource_.name}, {"reason", reason}});
-  if (now - registered_at_ >= options_.poll_interval) {
-    pause_ = options_.first_retry;
-    not_before_ = now;
+  parts_.logger.Info("the registration with the kubelet is over", {{"resource", resource_.name}, {"reason", reason}});
+  if (now - registered_at_ >= parts_.options.poll_interval) {
+    pause_.Reset(now);
   } else {
-    PauseFrom(now);
+    pause_.Begin(now);
   }
   Retire();
-  yields_ = HasListener(path_);
+  rival_.replaced_us = HasListener(path_);
 }
 
 const char* ResourceLink::BrokenReason(Time now) const {
@@ -99,7 +89,7 @@ const char* ResourceLink::BrokenReason(Time now) const {
   if (!endpoint_->InPlace()) {
     return "the socket was taken away";
   }
-  if (now >= confirm_at_) {
+  if (now >= rival_.confirm_at) {
     return "an older plugin may have taken it along";
   }
   if (endpoint_->watched()) {
@@ -108,7 +98,7 @@ const char* ResourceLink::BrokenReason(Time now) const {
   if (watch_ended_.load()) {
     return "the kubelet stopped watching";
   }
-  return now - registered_at_ >= options_.poll_interval ? "the kubelet does not watch" : nullptr;
+  return now - registered_at_ >= parts_.options.poll_interval ? "the kubelet does not watch" : nullptr;
 }
 
 absl::Status ResourceLink::TryRegister() {
@@ -119,7 +109,7 @@ absl::Status ResourceLink::TryRegister() {
   }
   if (!fresh) {
     Retire();
-    if (Now() < not_before_) {
+    if (Now() < pause_.end()) {
       return absl::OkStatus();
     }
     if (const absl::Status status = Serve(); !status.ok()) {
@@ -133,19 +123,19 @@ absl::Status ResourceLink::TryRegister() {
 // the two would replace each other endlessly.
 absl::Status ResourceLink::Serve() {
   const bool other = HasListener(path_);
-  if (other && yields_) {
+  if (other && rival_.replaced_us) {
     return absl::UnavailableError("another plugin serves on " + path_);
   }
   absl::StatusOr<std::unique_ptr<PluginEndpoint>> endpoint =
-      PluginEndpoint::Serve(path_, resource_, allocator_, logger_, [this] {
+      PluginEndpoint::Serve(path_, resource_, parts_.allocator, parts_.logger, [this] {
         watch_ended_.store(true);
-        wake_();
+        parts_.wake();
       });
   if (!endpoint.ok()) {
     return endpoint.status();
   }
-  yields_ = false;
-  took_over_ = other;
+  rival_.replaced_us = false;
+  rival_.replaced = other;
   MutexLock lock(mutex_);
   endpoint_ = *std::move(endpoint);
   return absl::OkStatus();
@@ -154,20 +144,21 @@ absl::Status ResourceLink::Serve() {
 absl::Status ResourceLink::Register() {
   v1beta1::RegisterRequest request;
   request.set_version(kApiVersion);
-  request.set_endpoint(socket_name_);
+  request.set_endpoint(path_.substr(parts_.options.folder.size() + 1));
   request.set_resource_name(resource_.name);
   *request.mutable_options() = PluginService::Options();
   watch_ended_.store(false);
-  absl::Status status = registrar_.Register(options_.folder + "/kubelet.sock", request, options_.register_deadline);
+  absl::Status status =
+      parts_.registrar.Register(parts_.options.folder + "/kubelet.sock", request, parts_.options.register_deadline);
   if (!status.ok()) {
     return status;
   }
-  logger_.Info("registered with the kubelet", {{"resource", resource_.name}, {"socket", socket_name_}});
+  parts_.logger.Info("registered with the kubelet", {{"resource", resource_.name}, {"socket", request.endpoint()}});
   last_error_.clear();
   registered_at_ = Now();
   // The kubelet mistakes the end of the other plugin's stream, which comes about now, for the end of this registration.
-  confirm_at_ = took_over_ ? registered_at_ + kPausesToConfirm * options_.first_retry : Time::max();
-  took_over_ = false;
+  rival_.confirm_at = rival_.replaced ? registered_at_ + kPausesToConfirm * parts_.options.first_retry : Time::max();
+  rival_.replaced = false;
   MutexLock lock(mutex_);
   registered_ = true;
   return absl::OkStatus();
@@ -184,7 +175,7 @@ void ResourceLink::Retire() {
   }
   if (endpoint != nullptr && endpoint->watched()) {
     endpoint.reset();
-    not_before_ = std::max(not_before_, Now() + options_.first_retry);
+    pause_.Extend(Now());
   }
 }
 
@@ -197,13 +188,8 @@ bool ResourceLink::registered() const {
 void ResourceLink::LogFailure(const absl::Status& status) {
   if (!absl::IsCancelled(status) && last_error_ != status.message()) {
     last_error_ = std::string(status.message());
-    logger_.Warning("not registered with the kubelet", {{"resource", resource_.name}, {"error", last_error_}});
+    parts_.logger.Warning("not registered with the kubelet", {{"resource", resource_.name}, {"error", last_error_}});
   }
-}
-
-void ResourceLink::PauseFrom(Time now) {
-  not_before_ = now + pause_;
-  pause_ = std::min(pause_ * 2, options_.poll_interval);
 }
 
 }  // namespace rnicd::kubernetes

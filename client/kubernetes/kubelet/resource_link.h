@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,20 +14,30 @@
 #include "client/kubernetes/kubelet/kubelet_options.h"
 #include "client/kubernetes/kubelet/plugin_endpoint.h"
 #include "client/kubernetes/kubelet/registrar.h"
+#include "client/kubernetes/kubelet/retry_pause.h"
 #include "client/kubernetes/resources/device_board.h"
 #include "log/logger.h"
 
 namespace rnicd::kubernetes {
 
 // One resource's part of KubeletLink. It decides only by the current state of socket and kubelet, so events need not be
-// accurate, only prompt. Lifetime: the constructor's arguments must outlive it. Threads: one; up() from any.
+// accurate, only prompt. Lifetime: the parts outlive it. Threads: one; up() from any.
 class ResourceLink {
  public:
   using Time = Instant;
 
-  // `wake` requests a Poll, from any thread.
-  ResourceLink(const KubeletOptions& options, OfferedResource resource, Allocator& allocator, const Clock& clock,
-               const log::Logger& logger, Registrar& registrar, std::function<void()> wake);
+  // What the links of all resources share.
+  struct Parts {
+    const KubeletOptions& options;
+    Allocator& allocator;
+    const Clock& clock;
+    const log::Logger& logger;
+    Registrar& registrar;
+    // Requests a Poll, from any thread.
+    std::function<void()> wake;
+  };
+
+  ResourceLink(Parts parts, OfferedResource resource);
 
   // Path of the resource's socket.
   const std::string& path() const { return path_; }
@@ -43,37 +52,35 @@ class ResourceLink {
   void DetectChange(Time now, const std::optional<FileIdentity>& kubelet);
   // Why the registration no longer holds; null while it does.
   const char* BrokenReason(Time now) const;
-  // Also OK when it must wait until not_before_ first.
+  // Also OK when it must wait for the end of the pause first.
   absl::Status TryRegister();
   absl::Status Serve();
   absl::Status Register();
   void Retire();
   bool registered() const;
   void LogFailure(const absl::Status& status);
-  void PauseFrom(Time now);
-  Time Now() const { return clock_.Now(); }
+  Time Now() const { return parts_.clock.Now(); }
 
-  const KubeletOptions& options_;
+  // What is known of another plugin with the same socket.
+  struct Rival {
+    // It replaced this plugin's socket.
+    bool replaced_us = false;
+    // This plugin replaced the socket of the other while that one ran, and has not registered since.
+    bool replaced = false;
+    // When to register once more, because the other may have taken this registration along.
+    Time confirm_at = Time::max();
+  };
+
+  const Parts parts_;
   const OfferedResource resource_;
-  Allocator& allocator_;
-  const Clock& clock_;
-  const log::Logger& logger_;
-  Registrar& registrar_;
-  const std::function<void()> wake_;
   const std::string path_;
-  const std::string socket_name_;
 
   // Used by the polling thread only, as are the members up to mutex_, except watch_ended_.
   std::optional<FileIdentity> kubelet_;
   Time registered_at_;
-  Time not_before_;
-  std::chrono::milliseconds pause_;
+  RetryPause pause_;
   std::string last_error_;
-  // Another plugin replaced this plugin's socket.
-  bool yields_ = false;
-  // This plugin replaced the socket of another running plugin, and has not registered since.
-  bool took_over_ = false;
-  Time confirm_at_ = Time::max();
+  Rival rival_;
   std::atomic<bool> watch_ended_{false};
 
   mutable Mutex mutex_;

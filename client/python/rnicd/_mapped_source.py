@@ -7,9 +7,8 @@ from typing import Any
 
 from . import _failures, _futex, errors
 from ._mapped_queue import TAIL, WAKES, WAKEUP, Closing, MappedQueue
-from ._ring_path import SLEEP_MAX_SECONDS
+from ._ring_path import sleep_until_changed
 from ._runner import SyncLink
-from ._shared_file import WAKE_BY_FUTEX, WAKE_NOT
 
 
 class MappedSource:
@@ -50,13 +49,5 @@ class MappedSource:
         daemon = 0 if ring is None else ring.daemon_cpu
         if self._spin.until_changed(words, TAIL, position, _futex.processor(), daemon):
             return
-        seconds = max(0.0, min(SLEEP_MAX_SECONDS, end - time.monotonic()))
-        wakes = words[WAKES]
-        words[WAKEUP] = WAKE_BY_FUTEX
-        mapped.file.fence()
-        try:
-            if not mapped.changed(position):
-                _futex.wait(mapped.file.address + 4 * WAKES, wakes, seconds)
-        finally:
-            words[WAKEUP] = WAKE_NOT
+        sleep_until_changed(mapped.file, WAKEUP, WAKES, lambda: mapped.changed(position), end)
         self._spin.record(time.monotonic() - began)

@@ -53,6 +53,20 @@ def map_file(ticket: bytes, length: int, magic: bytes, header_bytes: int) -> Ste
         os.close(descriptor)
 
 
+def sleep_until_changed(file: SharedFile, wakeup: int, wakes: int, changed: Callable[[], bool], end: float) -> None:
+    """Sleeps on the futex of the word `wakes`, unless `changed`; until the daemon wakes it, or some time before `end`."""
+    words = file.words
+    seconds = max(0.0, min(SLEEP_MAX_SECONDS, end - time.monotonic()))
+    before = words[wakes]
+    words[wakeup] = WAKE_BY_FUTEX
+    file.fence()
+    try:
+        if not changed():
+            _futex.wait(file.address + 4 * wakes, before, seconds)
+    finally:
+        words[wakeup] = WAKE_NOT
+
+
 def open_end(make: Callable[[], End]) -> End:
     """What `make` makes of the daemon's memory. Errors: Unavailable for memory that this package cannot use."""
     try:
@@ -178,15 +192,7 @@ class SyncRing:
         ring.set_cpu(here)
         if self._spin.until_changed(words, COMPLETION_TAIL, position, here, ring.daemon_cpu):
             return
-        seconds = max(0.0, min(SLEEP_MAX_SECONDS, end - time.monotonic()))
-        wakes = words[COMPLETION_WAKES]
-        words[COMPLETION_WAKEUP] = WAKE_BY_FUTEX
-        ring.file.fence()
-        try:
-            if not ring.changed(position):
-                _futex.wait(ring.file.address + 4 * COMPLETION_WAKES, wakes, seconds)
-        finally:
-            words[COMPLETION_WAKEUP] = WAKE_NOT
+        sleep_until_changed(ring.file, COMPLETION_WAKEUP, COMPLETION_WAKES, lambda: ring.changed(position), end)
         waited = time.monotonic() - began
         self._spin.record(waited)
         if waited >= SLEEP_MAX_SECONDS:

@@ -12,10 +12,10 @@
 
 #include "rnicd/v1/admin_service.pb.h"
 #include "tests/kubernetes/kubelet/kubelet.h"
-#include "tests/support/child_process.h"
-#include "tests/support/daemon_process.h"
-#include "tests/support/temp_dir.h"
-#include "tests/support/wait.h"
+#include "tests/support/process/child_process.h"
+#include "tests/support/process/daemon_process.h"
+#include "tests/support/process/temp_dir.h"
+#include "tests/support/process/wait.h"
 
 namespace rnicd::test {
 

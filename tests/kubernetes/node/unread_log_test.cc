@@ -1,6 +1,6 @@
 // The device plugin's log is a pipe that nobody reads.
 #include "tests/kubernetes/node/node_test.h"
-#include "tests/support/full_pipe.h"
+#include "tests/support/process/full_pipe.h"
 
 namespace rnicd::test {
 namespace {

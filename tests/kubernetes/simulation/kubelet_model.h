@@ -9,7 +9,7 @@
 
 #include "client/kubernetes/grants/node_view.h"
 #include "tests/kubernetes/kubelet/device_book.h"
-#include "tests/simulation/dice.h"
+#include "tests/simulation/world/dice.h"
 
 namespace rnicd::test {
 

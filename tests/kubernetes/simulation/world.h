@@ -13,8 +13,8 @@
 #include "client/kubernetes/grants/fake_daemon_test.h"
 #include "client/kubernetes/grants/grant_keeper.h"
 #include "tests/kubernetes/simulation/kubelet_model.h"
-#include "tests/simulation/dice.h"
-#include "tests/support/temp_dir.h"
+#include "tests/simulation/world/dice.h"
+#include "tests/support/process/temp_dir.h"
 
 namespace rnicd::test {
 

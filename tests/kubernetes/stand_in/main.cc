@@ -16,7 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "tests/kubernetes/kubelet/kubelet.h"
-#include "tests/support/wait.h"
+#include "tests/support/process/wait.h"
 
 ABSL_FLAG(std::string, folder, "", "for kubelet.sock and the plugins' sockets");
 ABSL_FLAG(std::string, pod_resources_socket, "", "of the pod resources API");

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/files/unique_fd.h"
-#include "tests/support/raw_socket.h"
+#include "tests/support/process/raw_socket.h"
 
 namespace rnicd::test {
 namespace {

@@ -42,11 +42,11 @@
 
 #include "absl/strings/escaping.h"
 #include "base/hex.h"
-#include "tests/support/event_reader.h"
-#include "tests/support/fd_exchange.h"
-#include "tests/support/memory_file.h"
-#include "tests/support/raw_client.h"
-#include "tests/support/tested_provider.h"
+#include "tests/support/calls/event_reader.h"
+#include "tests/support/calls/fd_exchange.h"
+#include "tests/support/calls/raw_client.h"
+#include "tests/support/process/memory_file.h"
+#include "tests/support/process/tested_provider.h"
 #include "tests/support/vgem.h"
 
 namespace rnicd::test {

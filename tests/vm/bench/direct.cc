@@ -8,7 +8,7 @@
 
 #include "base/files/unique_fd.h"
 
-#include "tests/support/memory_file.h"
+#include "tests/support/process/memory_file.h"
 
 namespace rnicd::vm_bench {
 namespace {

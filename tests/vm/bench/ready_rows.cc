@@ -10,9 +10,9 @@
 #include "base/ndk/access_rights.h"
 #include "client/cpp/client.h"
 #include "tests/support/admin_client.h"
-#include "tests/support/memory_file.h"
+#include "tests/support/process/memory_file.h"
+#include "tests/support/process/wait.h"
 #include "tests/support/test_session.h"
-#include "tests/support/wait.h"
 #include "tests/vm/bench/rows.h"
 
 namespace rnicd::vm_bench {

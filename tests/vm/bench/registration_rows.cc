@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "tests/support/expect.h"
+#include "tests/support/calls/expect.h"
 #include "tests/support/test_session.h"
 #include "tests/vm/bench/rows.h"
 

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "nlohmann/json.hpp"
-#include "tests/support/daemon_process.h"
+#include "tests/support/process/daemon_process.h"
 #include "tests/vm/bench/asked_process.h"
 #include "tests/vm/bench/direct.h"
 

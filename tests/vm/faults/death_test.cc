@@ -2,9 +2,9 @@
 #include <memory>
 #include <string>
 
-#include "tests/support/child_client.h"
-#include "tests/support/expect.h"
-#include "tests/support/wait.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/process/child_client.h"
+#include "tests/support/process/wait.h"
 #include "tests/support/work_requests.h"
 #include "tests/vm/faults/fault_fixture.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/expect.h"
+#include "tests/support/calls/expect.h"
 #include "tests/support/work_requests.h"
 #include "tests/vm/faults/fault_fixture.h"
 

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <utility>
 
-#include "tests/support/expect.h"
-#include "tests/support/wait.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/process/wait.h"
 #include "tests/support/work_requests.h"
 
 namespace rnicd::test {

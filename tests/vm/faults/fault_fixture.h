@@ -10,12 +10,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/admin_client.h"
-#include "tests/support/daemon_process.h"
-#include "tests/support/event_reader.h"
-#include "tests/support/memory_file.h"
+#include "tests/support/calls/event_reader.h"
+#include "tests/support/process/daemon_process.h"
+#include "tests/support/process/memory_file.h"
+#include "tests/support/process/tested_provider.h"
 #include "tests/support/queue_client.h"
 #include "tests/support/test_session.h"
-#include "tests/support/tested_provider.h"
 #include "tests/vm/faults/bytes.h"
 #include "tests/vm/faults/foreign_peer.h"
 #include "tests/vm/faults/kernel_state.h"

@@ -5,8 +5,8 @@
 
 #include "absl/strings/escaping.h"
 #include "base/hex.h"
-#include "tests/support/child_client.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/process/child_client.h"
 #include "tests/support/work_requests.h"
 #include "tests/vm/faults/fault_fixture.h"
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "tests/support/child_process.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/process/child_process.h"
 
 namespace rnicd::test {
 

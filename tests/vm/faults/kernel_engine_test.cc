@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "tests/support/admin_client.h"
-#include "tests/support/expect.h"
-#include "tests/support/wait.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/process/wait.h"
 #include "tests/support/work_requests.h"
 #include "tests/vm/faults/fault_fixture.h"
 

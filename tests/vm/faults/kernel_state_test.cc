@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tests/support/wait.h"
+#include "tests/support/process/wait.h"
 #include "tests/vm/faults/foreign_peer.h"
 
 namespace rnicd::test {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls/expect.h"
 #include "tests/support/work_requests.h"
 #include "tests/vm/faults/fault_fixture.h"
 

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <utility>
 
-#include "tests/support/wait.h"
+#include "tests/support/process/wait.h"
 #include "tests/vm/faults/tools.h"
 
 namespace rnicd::test {

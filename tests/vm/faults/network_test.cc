@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/expect.h"
-#include "tests/support/wait.h"
+#include "tests/support/calls/expect.h"
+#include "tests/support/process/wait.h"
 #include "tests/support/work_requests.h"
 #include "tests/vm/faults/fault_fixture.h"
 #include "tests/vm/faults/network.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/memory_file.h"
+#include "tests/support/process/memory_file.h"
 #include "tests/vm/faults/fault_fixture.h"
 
 namespace rnicd::test {

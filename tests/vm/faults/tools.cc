@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_join.h"
-#include "tests/support/child_process.h"
+#include "tests/support/process/child_process.h"
 
 namespace rnicd::test {
 

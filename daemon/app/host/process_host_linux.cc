@@ -1,0 +1,106 @@
+#include <sys/resource.h>
+
+#include <csignal>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/secrets/secret.h"
+#include "base/status.h"
+#include "daemon/app/config/system_config_linux.h"
+#include "daemon/app/host/fast_module_linux.h"
+#include "daemon/app/host/hidden_paths_linux.h"
+#include "daemon/app/host/process_host.h"
+#include "daemon/app/host/service_manager_linux.h"
+#include "daemon/sandbox/sandbox.h"
+#include "daemon/transport/socket_directory.h"
+
+namespace rnicd::app {
+namespace {
+
+// Returns the limit that is then in force.
+uint64_t RaiseLimit(__rlimit_resource_t resource) {
+  rlimit limit = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+  if (getrlimit(resource, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(resource, &limit);
+  }
+  return limit.rlim_max;
+}
+
+class SignalHost final : public ProcessHost {
+ public:
+  // Blocks the signals: every thread that is started later inherits it, and only sigwait sees them.
+  SignalHost() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  }
+
+  absl::StatusOr<log::Field> Confine(Config& config) override {
+    if (config.provider == "verbs") {
+      OpenFastModule(config.system->verbs);
+    }
+    // Made before, so that the rules of the sandbox name them and nothing above them. ClaimDoorNames checks once more.
+    RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->socket_dir, kWorkloadDirectoryMode));
+    RNICD_RETURN_IF_ERROR(CheckHiddenFromContainers(config));
+    RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->admin_socket_dir, kOperatorDirectoryMode));
+    RNICD_ASSIGN_OR_RETURN(const sandbox::Confinement confinement, sandbox::EnterSandbox(config.system->sandbox));
+    return log::Field("landlock", confinement.landlock_version);
+  }
+
+  absl::Status ConfineServing(const Config& config) override {
+    // The library of digests reads its settings, which may load more of it, when it is first used.
+    (void)SecretDigest::Of("");
+    return sandbox::NarrowSandbox(config.system->sandbox);
+  }
+
+  std::optional<uint64_t> RaiseDescriptorLimit(uint64_t wanted) override {
+    const uint64_t limit = RaiseLimit(RLIMIT_NOFILE);
+    return limit < wanted ? std::optional(limit) : std::nullopt;
+  }
+
+  std::optional<uint64_t> RaiseFileSizeLimit() override {
+    const uint64_t limit = RaiseLimit(RLIMIT_FSIZE);
+    return limit != RLIM_INFINITY ? std::optional(limit) : std::nullopt;
+  }
+
+  void OnServing() override { manager_.Serves(kServing); }
+  void OnReloading() override { manager_.Reloads(SteadyClock().Now()); }
+  void OnReloaded() override { OnServing(); }
+  void OnStopping() override { manager_.Stops(); }
+  void OnChecked(const health::ServingVerdict& verdict, bool changed) override {
+    if (changed) {
+      const std::string text = verdict.Text();
+      manager_.SetStatus(verdict.serves() ? kServing : std::string_view(text).substr(0, text.find('\n')));
+    }
+    if (verdict.live()) {
+      manager_.StaysAlive(SteadyClock().Now());
+    }
+  }
+
+  Asked Wait() override {
+    int signal = 0;
+    while (sigwait(&signals_, &signal) != 0) {
+    }
+    return {.order = signal == SIGHUP ? Order::kReloadPolicy : Order::kStop, .by = log::Field("signal", signal)};
+  }
+
+ private:
+  static constexpr std::string_view kServing = "serves";
+
+  sigset_t signals_;
+  // Made before Confine, which forbids to connect.
+  ServiceManager manager_{ServiceManager::FromEnvironment()};
+};
+
+}  // namespace
+
+int RunInHost(const std::function<int(ProcessHost&)>& run) {
+  SignalHost host;
+  return run(host);
+}
+
+}  // namespace rnicd::app
