@@ -15,50 +15,50 @@ struct World final : Clock {
   int YieldsAfter(microseconds served) {
     now += served;
     const int before = yields;
-    give_way.Run(now);
+    cpu_yield.Run(now);
     return yields - before;
   }
 
   Instant now;
   microseconds away{10};
   int yields = 0;
-  CpuYield give_way{*this, [this] {
-                      ++yields;
-                      now += away;
-                    }};
+  CpuYield cpu_yield{*this, [this] {
+                       ++yields;
+                       now += away;
+                     }};
 };
 
-TEST(GiveWayTest, AClientOfThisProcessorIsLetInOnce) {
+TEST(CpuYieldTest, AClientOfThisProcessorIsLetInOnce) {
   World world;
   EXPECT_EQ(world.YieldsAfter(microseconds(1000)), 0);
-  world.give_way.ClientWaits(world.now);
+  world.cpu_yield.ClientWaits(world.now);
   EXPECT_EQ(world.YieldsAfter(microseconds(19)), 0);
-  world.give_way.ClientWaits(world.now);
+  world.cpu_yield.ClientWaits(world.now);
   EXPECT_EQ(world.YieldsAfter(microseconds(1)), 1) << "since the first of them waits";
   EXPECT_EQ(world.YieldsAfter(microseconds(1000)), 0);
 }
 
-TEST(GiveWayTest, AThreadThatHasSleptOwesNothing) {
+TEST(CpuYieldTest, AThreadThatHasSleptOwesNothing) {
   World world;
-  world.give_way.ClientWaits(world.now);
-  world.give_way.Left();
+  world.cpu_yield.ClientWaits(world.now);
+  world.cpu_yield.Left();
   EXPECT_EQ(world.YieldsAfter(microseconds(1000)), 0);
 }
 
-TEST(GiveWayTest, ABusyLoopBesideItCostsATwentiethAtMost) {
+TEST(CpuYieldTest, ABusyLoopBesideItCostsATwentiethAtMost) {
   World world;
   world.away = microseconds(3000);
   microseconds served{0};
   while (world.yields < 10) {
-    world.give_way.ClientWaits(world.now);
+    world.cpu_yield.ClientWaits(world.now);
     world.YieldsAfter(microseconds(20));
     served += microseconds(20);
   }
   EXPECT_GE(served, world.yields * world.away * 20 - world.away * 20);
   world.away = microseconds(500);
-  world.give_way.ClientWaits(world.now);
+  world.cpu_yield.ClientWaits(world.now);
   EXPECT_EQ(world.YieldsAfter(microseconds(60'000)), 1);
-  world.give_way.ClientWaits(world.now);
+  world.cpu_yield.ClientWaits(world.now);
   EXPECT_EQ(world.YieldsAfter(microseconds(20)), 1) << "that was not long";
 }
 
