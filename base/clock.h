@@ -8,7 +8,8 @@ namespace rnicd {
 
 using Instant = std::chrono::steady_clock::time_point;
 
-// The only source of time, so that tests and simulation can control it. Threads: safe.
+// The only source of time, so that tests and simulation can control it.
+// Threads: safe.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -11,8 +11,8 @@
 // Files that a privileged process trusts: a policy, a credential, a log. Such a file is a regular file, owned by root
 // or by the process's effective user, and writable by its owner only. On Windows the Administrators and the system take
 // root's place, and they may write it, too. The open file is checked and not its name, which may mean another file a
-// moment later. The directories above it are not checked. Errors: "PATH: CAUSE"; kNotFound if there is no such file,
-// otherwise kFailedPrecondition. Source: open(2), inode(7).
+// moment later. The directories above it are not checked.
+// Errors: "PATH: CAUSE"; kNotFound if there is no such file, otherwise kFailedPrecondition. Source: open(2), inode(7).
 namespace rnicd {
 
 struct SafeFileOptions {

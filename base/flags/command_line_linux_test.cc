@@ -99,7 +99,7 @@ TEST_F(ReadFlagsTest, TheProgramAdvisesWhatToUseInPlaceOfAFlagThatDoesNotExist) 
   EXPECT_THAT(Read({"--tested-old=1"}), ElementsAre("--tested-old: there is no such flag; set --tested_text"));
 }
 
-// They would set flags that nobody checks, or hide mistakes.
+// They would set flags without validation, or hide mistakes.
 TEST_F(ReadFlagsTest, FlagsOfTheLibraryThatLeadPastTheChecksDoNotExist) {
   for (const char* const flag : {"--undefok=x", "--fromenv=tested_number", "--tryfromenv=tested_number"}) {
     EXPECT_THAT(Read({flag}), ElementsAre(EndsWith("there is no such flag"))) << flag;

@@ -9,7 +9,8 @@
 
 namespace rnicd {
 
-// The only source of random numbers: the kernel in production, a seed in simulation. Threads: safe.
+// The only source of random numbers: the kernel in production, a seed in simulation.
+// Threads: safe.
 class RandomSource {
  public:
   virtual ~RandomSource() = default;

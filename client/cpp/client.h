@@ -22,7 +22,7 @@ class Connection;
 struct AdapterSummary {
   // Name, stable across restarts; for ClientOptions::adapter_name.
   std::string name;
-  // "soft" or "verbs".
+  // "soft", "verbs" or, on Windows, "networkdirect".
   std::string provider;
   // The card's NUMA node; -1 when it has none.
   int32_t numa_node = -1;

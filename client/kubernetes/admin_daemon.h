@@ -9,7 +9,8 @@
 
 namespace rnicd::kubernetes {
 
-// The real daemon, over its operator's socket. Threads: safe.
+// The real daemon, over its operator's socket.
+// Threads: safe.
 class AdminDaemon final : public Daemon {
  public:
   // The socket need not exist yet, and may disappear and come back. A call that takes longer than `call_timeout` is a

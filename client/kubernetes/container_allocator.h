@@ -12,7 +12,8 @@
 namespace rnicd::kubernetes {
 
 // Gives each container a grant for its devices, and the way to the sockets.
-// Lifetime: config and keeper outlive it. Threads: safe.
+// Lifetime: config and keeper outlive it.
+// Threads:  safe.
 class ContainerAllocator final : public Allocator {
  public:
   ContainerAllocator(const Config& config, GrantKeeper& keeper) : config_(config), keeper_(keeper) {}

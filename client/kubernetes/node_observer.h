@@ -12,7 +12,8 @@
 namespace rnicd::kubernetes {
 
 // Asks the kubelet for the holders of devices, and the cluster for their pods.
-// Lifetime: config and log outlive it. Threads: one.
+// Lifetime: config and log outlive it.
+// Threads:  one.
 class NodeObserver {
  public:
   NodeObserver(const Config& config, TroubleLog& troubles);

@@ -9,7 +9,8 @@
 
 namespace rnicd::kubernetes {
 
-// Logs what is tried again and again only when it begins to fail, fails otherwise, or works again. Threads: one.
+// Logs what is tried again and again only when it begins to fail, fails otherwise, or works again.
+// Threads: one.
 class TroubleLog {
  public:
   explicit TroubleLog(const log::Logger& logger) : logger_(logger) {}

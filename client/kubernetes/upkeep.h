@@ -19,7 +19,9 @@
 namespace rnicd::kubernetes {
 
 // What the plugin does without being asked: polls the daemon once a second, and makes grants, pods and the daemon's
-// list of them agree. Lifetime: all arguments outlive it. Threads: one of its own; another one calls Start and Stop.
+// list of them agree.
+// Lifetime: all arguments outlive it.
+// Threads:  one of its own; another one calls Start and Stop.
 class Upkeep {
  public:
   struct Parts {

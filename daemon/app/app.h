@@ -31,7 +31,8 @@ class Pages;
 class ProcessHost;
 
 // The daemon: assembles its parts in numbered steps, and takes them apart in the reverse order.
-// Lifetime: call Start once; destroy after it has failed, or after Stop. Threads: Start and Stop from one thread.
+// Lifetime: call Start once; destroy after it has failed, or after Stop.
+// Threads:  Start and Stop from one thread.
 class App final : public service::ProcessControl {
  public:
   // `host` outlives it.

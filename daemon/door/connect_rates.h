@@ -13,7 +13,8 @@
 namespace rnicd::door {
 
 // New connections of each owner (core::OwnerOf), counted against a rate.
-// Lifetime: `clock` outlives it. Threads: one.
+// Lifetime: `clock` outlives it.
+// Threads:  one.
 class ConnectRates {
  public:
   // 0 per second means no limit.

@@ -26,7 +26,8 @@ struct ConnectionLimits {
 };
 
 // Admits connections of owners (core::OwnerOf): each takes a place, and new ones are counted against a rate.
-// Lifetime: `clock` outlives it. Threads: one; the places are shared.
+// Lifetime: `clock` outlives it.
+// Threads:  one; the places are shared.
 class Entrance {
  public:
   struct Outcome {

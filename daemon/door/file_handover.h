@@ -30,7 +30,8 @@ struct HandoverRequest {
 
 // Serves such messages. A file is received only with a ticket that wants one, and in the bulkhead, because its sender
 // may block the close and the seal of the file; a worker does the rest.
-// Lifetime: the node and the bulkhead outlive it, the node also its workers' jobs. Threads: safe.
+// Lifetime: the node and the bulkhead outlive it, the node also its workers' jobs.
+// Threads:  safe.
 class FileHandover {
  public:
   FileHandover(core::Node& node, Bulkhead& bulkhead);

@@ -25,7 +25,8 @@ struct Decided {
   std::string note;
 };
 
-// Records the gate's reports. Threads: safe.
+// Records the gate's reports.
+// Threads: safe.
 class GateObserver final : public core::Observer {
  public:
   struct Rpc {

@@ -15,7 +15,8 @@ namespace rnicd::health {
 // The one of a probe's two calls that hangs.
 enum class HangAt { kRegister, kDeregister };
 
-// The adapters that hang now, and the call in which each hangs. Threads: safe.
+// The adapters that hang now, and the call in which each hangs.
+// Threads: safe.
 class HangPlan {
  public:
   void Hang(const std::string& adapter, HangAt at) {

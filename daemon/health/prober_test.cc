@@ -25,7 +25,8 @@ constexpr milliseconds kInterval{1};
 constexpr milliseconds kProbeTimeout = std::chrono::hours(1);
 constexpr uint64_t kForEver = UINT64_MAX;
 
-// The arguments of on_change. Threads: safe.
+// The arguments of on_change.
+// Threads: safe.
 class Changes {
  public:
   struct Change {

@@ -123,8 +123,8 @@ void FrontDoor::CloseAll() {
   for (const auto& [raw, pipe] : std::exchange(waiting_, {})) {
     pipe->Close();
   }
-  while (!visits_.empty()) {
-    Drop(visits_.begin()->first);
+  while (!connections_.empty()) {
+    Drop(connections_.begin()->first);
   }
   clients_->EndAll();
 }
@@ -174,16 +174,16 @@ std::optional<door::Refusal> FrontDoor::Admit(const std::shared_ptr<Pipe>& pipe,
     return door::Refusal{.reason = outcome.refusal, .cause = {}};
   }
   backoff.Admitted(caller.pid);
-  visits_[pipe.get()] =
-      Visit{.pipe = pipe, .peer = *std::move(peer), .place = std::move(outcome.place), .last_active = now};
+  connections_[pipe.get()] =
+      PipeConnection{.pipe = pipe, .peer = *std::move(peer), .place = std::move(outcome.place), .last_active = now};
   return std::nullopt;
 }
 
 void FrontDoor::OnMessage(const std::shared_ptr<Pipe>& pipe, const absl::StatusOr<std::string_view>& message) {
-  Visit& visit = visits_.at(pipe.get());
-  visit.last_active = services_.node.clock.Now();
-  if (absl::Status joined = Join(visit); !joined.ok()) {
-    door::ReportRefusal(services_.node, services_.logger, door::RefusalOfIdentity(joined), &visit.peer.caller);
+  PipeConnection& connection = connections_.at(pipe.get());
+  connection.last_active = services_.node.clock.Now();
+  if (absl::Status joined = Join(connection); !joined.ok()) {
+    door::ReportRefusal(services_.node, services_.logger, door::RefusalOfIdentity(joined), &connection.peer.caller);
     Drop(pipe.get());
     return;
   }
@@ -192,40 +192,43 @@ void FrontDoor::OnMessage(const std::shared_ptr<Pipe>& pipe, const absl::StatusO
     pipe->Send(ErrorReply(request.status()), /*last=*/true);
     return;
   }
-  std::visit([this, &visit](const auto& asked) { Answer(visit, asked); }, *request);
+  std::visit([this, &connection](const auto& asked) { Answer(connection, asked); }, *request);
 }
 
 // Windows names the user only once a message was read.
-absl::Status FrontDoor::Join(Visit& visit) {
-  if (!visit.joined) {
-    RNICD_RETURN_IF_ERROR(VerifyUser(visit.pipe->handle(), visit.peer.caller));
-    RNICD_RETURN_IF_ERROR(clients_->Join(KeyOf(visit), visit.peer));
-    visit.joined = true;
+absl::Status FrontDoor::Join(PipeConnection& connection) {
+  if (!connection.joined) {
+    RNICD_RETURN_IF_ERROR(VerifyUser(connection.pipe->handle(), connection.peer.caller));
+    RNICD_RETURN_IF_ERROR(clients_->Join(KeyOf(connection), connection.peer));
+    connection.joined = true;
   }
   return absl::OkStatus();
 }
 
-void FrontDoor::Answer(Visit& visit, const Hello& /*hello*/) {
-  visit.pipe->Send(HelloReply(tcp_->port(visit.pipe->door()), clients_->SecretOf(KeyOf(visit))), /*last=*/false);
+void FrontDoor::Answer(PipeConnection& connection, const Hello& /*hello*/) {
+  connection.pipe->Send(HelloReply(tcp_->port(connection.pipe->door()), clients_->SecretOf(KeyOf(connection))),
+                        /*last=*/false);
 }
 
-void FrontDoor::Answer(Visit& visit, const GiveSection& give) { Exchange(visit, give.ticket, give.handle); }
+void FrontDoor::Answer(PipeConnection& connection, const GiveSection& give) {
+  Exchange(connection, give.ticket, give.handle);
+}
 
-void FrontDoor::Answer(Visit& visit, const TakeSection& take) { Exchange(visit, take.ticket, 0); }
+void FrontDoor::Answer(PipeConnection& connection, const TakeSection& take) { Exchange(connection, take.ticket, 0); }
 
 // The reply waits for the loop even if it is known at once. By then the client may have gone.
-void FrontDoor::Exchange(Visit& visit, const core::FdTicket& ticket, uint32_t given) {
-  visit.working = true;
+void FrontDoor::Exchange(PipeConnection& connection, const core::FdTicket& ticket, uint32_t given) {
+  connection.working = true;
   const auto on_done = [this, loop = std::weak_ptr<Loop>(loop_),
-                        pipe = std::weak_ptr<Pipe>(visit.pipe)](const absl::StatusOr<uint32_t>& handle) {
+                        pipe = std::weak_ptr<Pipe>(connection.pipe)](const absl::StatusOr<uint32_t>& handle) {
     const std::shared_ptr<Loop> alive = loop.lock();
     if (alive == nullptr) {
       return;
     }
     alive->Post([this, pipe, reply = SectionReply(handle)] {
       const std::shared_ptr<Pipe> open = pipe.lock();
-      const auto found = visits_.find(open.get());
-      if (found != visits_.end()) {
+      const auto found = connections_.find(open.get());
+      if (found != connections_.end()) {
         found->second.working = false;
         found->second.last_active = services_.node.clock.Now();
         open->Send(reply, /*last=*/false);
@@ -233,7 +236,7 @@ void FrontDoor::Exchange(Visit& visit, const core::FdTicket& ticket, uint32_t gi
     });
   };
   ServeSection(handover_, services_.node.os,
-               {.peer = visit.peer, .ticket = ticket, .given = given, .on_done = on_done});
+               {.peer = connection.peer, .ticket = ticket, .given = given, .on_done = on_done});
 }
 
 void FrontDoor::OnEnd(const std::shared_ptr<Pipe>& pipe) {
@@ -242,21 +245,21 @@ void FrontDoor::OnEnd(const std::shared_ptr<Pipe>& pipe) {
 }
 
 void FrontDoor::Drop(const Pipe* pipe) {
-  const auto dropped = visits_.extract(pipe);
+  const auto dropped = connections_.extract(pipe);
   if (dropped.empty()) {
     return;
   }
-  const Visit& visit = dropped.mapped();
-  visit.pipe->Close();
-  if (visit.joined) {
-    clients_->Leave(KeyOf(visit));
+  const PipeConnection& connection = dropped.mapped();
+  connection.pipe->Close();
+  if (connection.joined) {
+    clients_->Leave(KeyOf(connection));
   }
 }
 
 void FrontDoor::DropAllOf(const Clients::Key& key) {
   std::vector<const Pipe*> pipes;
-  for (const auto& [raw, visit] : visits_) {
-    if (visit.joined && KeyOf(visit) == key) {
+  for (const auto& [raw, connection] : connections_) {
+    if (connection.joined && KeyOf(connection) == key) {
       pipes.push_back(raw);
     }
   }
@@ -272,15 +275,15 @@ void FrontDoor::Tick() {
   const Instant since = services_.node.clock.Now() - limits_.silent_timeout;
   clients_->CloseSilent(since);
   std::vector<const Pipe*> silent;
-  for (const auto& [raw, visit] : visits_) {
-    const bool is_used = visit.working || (visit.joined && clients_->HasConnections(KeyOf(visit)));
-    if (visit.last_active < since && !is_used) {
+  for (const auto& [raw, connection] : connections_) {
+    const bool is_used = connection.working || (connection.joined && clients_->HasConnections(KeyOf(connection)));
+    if (connection.last_active < since && !is_used) {
       silent.push_back(raw);
     }
   }
   for (const Pipe* pipe : silent) {
     door::ReportRefusal(services_.node, services_.logger, {.reason = core::kRefusedSilent, .cause = {}},
-                        &visits_.at(pipe).peer.caller);
+                        &connections_.at(pipe).peer.caller);
     Drop(pipe);
   }
   services_.registry.EndExpired();

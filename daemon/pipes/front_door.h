@@ -57,7 +57,7 @@ class FrontDoor final : private Pipe::Events {
 
  private:
   // A pipe with a client.
-  struct Visit {
+  struct PipeConnection {
     std::shared_ptr<Pipe> pipe;
     Peer peer;
     std::shared_ptr<void> place;
@@ -74,19 +74,21 @@ class FrontDoor final : private Pipe::Events {
   // One more instance that waits for a client.
   absl::Status Listen(Door door, bool is_first);
   void FillUp();
-  static Clients::Key KeyOf(const Visit& visit) { return {visit.pipe->door(), visit.peer.caller.pid}; }
+  static Clients::Key KeyOf(const PipeConnection& connection) {
+    return {connection.pipe->door(), connection.peer.caller.pid};
+  }
 
   void OnConnected(const std::shared_ptr<Pipe>& pipe) override;
   void OnMessage(const std::shared_ptr<Pipe>& pipe, const absl::StatusOr<std::string_view>& message) override;
   void OnEnd(const std::shared_ptr<Pipe>& pipe) override;
 
-  // Empty when the client is let in; then its pipe is one of visits_.
+  // Empty when the client is let in; then its pipe is one of connections_.
   std::optional<door::Refusal> Admit(const std::shared_ptr<Pipe>& pipe, core::Caller& caller);
-  absl::Status Join(Visit& visit);
-  void Answer(Visit& visit, const Hello& hello);
-  void Answer(Visit& visit, const GiveSection& give);
-  void Answer(Visit& visit, const TakeSection& take);
-  void Exchange(Visit& visit, const core::FdTicket& ticket, uint32_t given);
+  absl::Status Join(PipeConnection& connection);
+  void Answer(PipeConnection& connection, const Hello& hello);
+  void Answer(PipeConnection& connection, const GiveSection& give);
+  void Answer(PipeConnection& connection, const TakeSection& take);
+  void Exchange(PipeConnection& connection, const core::FdTicket& ticket, uint32_t given);
   void Drop(const Pipe* pipe);
   void DropAllOf(const Clients::Key& key);
   void Tick();
@@ -107,7 +109,7 @@ class FrontDoor final : private Pipe::Events {
   // Each door's own: a process that has too many pipes as a workload may still be an operator's.
   std::map<Door, door::ConnectBackoff> backoff_;
   std::map<const Pipe*, std::shared_ptr<Pipe>> waiting_;
-  std::map<const Pipe*, Visit> visits_;
+  std::map<const Pipe*, PipeConnection> connections_;
   bool accepting_ = false;
 };
 

@@ -18,7 +18,8 @@
 
 namespace rnicd::pipes {
 
-// A client's end of a pipe. Threads: one.
+// A client's end of a pipe.
+// Threads: one.
 class PipeClient {
  public:
   // Opens the pipe as soon as it is not busy.

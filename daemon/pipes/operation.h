@@ -8,7 +8,8 @@
 
 namespace rnicd::pipes {
 
-// An operation that a Loop is told of. Lifetime: from its begin until `on_done`, which may destroy it.
+// An operation that a Loop is told of.
+// Lifetime: from its begin until `on_done`, which may destroy it.
 struct Operation : OVERLAPPED {
   Operation() : OVERLAPPED{} {}
   // `error` is one of Windows, 0 for success.

@@ -11,7 +11,8 @@
 
 namespace rnicd::pipes {
 
-// A process held by a handle, which also keeps its pid from being reused. Threads: safe.
+// A process held by a handle, which also keeps its pid from being reused.
+// Threads: safe.
 class WindowsProcess final : public core::ProcessHandle {
  public:
   explicit WindowsProcess(UniqueFd handle) : handle_(std::move(handle)) {}

@@ -19,7 +19,8 @@ struct Operation;
 
 // The daemon's end of one instance of a named pipe: waits for a client, then reads a message, sends the reply, and so
 // on. One operation at a time, so that a client that does not read its replies costs one of them.
-// Lifetime: shared; a running operation keeps it. Threads: the loop's.
+// Lifetime: shared; a running operation keeps it.
+// Threads:  the loop's.
 class Pipe : public std::enable_shared_from_this<Pipe> {
  public:
   class Events {

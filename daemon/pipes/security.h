@@ -16,7 +16,8 @@ inline constexpr uint32_t kClientRights = 0x12019b;
 // every authenticated user, the operators' by SYSTEM, administrators and `daemon_sid`, the daemon's user.
 std::string DescriptorText(Door door, const std::string& daemon_sid);
 
-// A security descriptor of Windows. Threads: safe.
+// A security descriptor of Windows.
+// Threads: safe.
 class SecurityDescriptor {
  public:
   // Errors: WindowsStatus of the conversion.

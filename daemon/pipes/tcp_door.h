@@ -17,8 +17,8 @@
 
 namespace rnicd::pipes {
 
-// Finds the process behind a connection of TCP. Threads: one; keeps its buffer, which has the size of the system's
-// table.
+// Finds the process behind a connection of TCP.
+// Threads: one; keeps its buffer, which has the size of the system's table.
 class ConnectionTable {
  public:
   // A connection between two ports of this machine's loopback addresses, seen from the client.

@@ -33,13 +33,13 @@ UniqueFd OpenSpare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
 }  // namespace
 
 Acceptor::Acceptor(Admission admission, core::Node& node, const log::Logger& logger, door::Bulkhead& closers,
-                   size_t blocked_max, OnVisitor on_visitor)
+                   size_t blocked_max, OnAdmitted on_admitted)
     : admission_(std::move(admission)),
       node_(node),
       logger_(logger),
       closers_(closers),
       blocked_max_(blocked_max),
-      on_visitor_(std::move(on_visitor)),
+      on_admitted_(std::move(on_admitted)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       spare_(OpenSpare()) {}
 
@@ -118,8 +118,8 @@ bool Acceptor::AcceptOne(Door door, const Listener& listener) {
     return GoesOnAfter(errno, listener);
   }
   auto socket = std::make_shared<ClientSocket>(std::move(accepted), listener.kind, closers_);
-  if (std::optional<Visitor> visitor = admission_.Judge(door, std::move(socket)); visitor.has_value()) {
-    on_visitor_(*std::move(visitor));
+  if (std::optional<AdmittedConnection> admitted = admission_.Admit(door, std::move(socket)); admitted.has_value()) {
+    on_admitted_(*std::move(admitted));
   }
   return true;
 }

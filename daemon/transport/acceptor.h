@@ -16,15 +16,16 @@
 namespace rnicd::transport {
 
 // A thread that accepts the connections of some doors, in turns, and passes those on that are let in.
-// Lifetime: what it is given outlives it. Threads: Listen and Post from any; Stop once more does nothing.
+// Lifetime: what it is given outlives it.
+// Threads:  Listen and Post from any; Stop once more does nothing.
 class Acceptor {
  public:
-  using OnVisitor = std::function<void(Visitor)>;
+  using OnAdmitted = std::function<void(AdmittedConnection)>;
 
-  // While `blocked_max` sockets wait to be closed nobody is accepted: each takes a descriptor. `on_visitor` is called
+  // While `blocked_max` sockets wait to be closed nobody is accepted: each takes a descriptor. `on_admitted` is called
   // on the acceptor's thread.
   Acceptor(Admission admission, core::Node& node, const log::Logger& logger, door::Bulkhead& closers,
-           size_t blocked_max, OnVisitor on_visitor);
+           size_t blocked_max, OnAdmitted on_admitted);
   ~Acceptor();
 
   // Accepts from this listener. An earlier one of the door is closed after those who wait in it have been accepted.
@@ -62,7 +63,7 @@ class Acceptor {
   const log::Logger& logger_;
   door::Bulkhead& closers_;
   const size_t blocked_max_;
-  const OnVisitor on_visitor_;
+  const OnAdmitted on_admitted_;
   UniqueFd epoll_;
   Inbox inbox_;
   // Closed to make room for one accept when no descriptor is left, so that the connection can be refused.

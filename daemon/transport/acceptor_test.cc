@@ -43,7 +43,7 @@ TEST(Acceptor, SleepsWhileAConnectionCannotBeAccepted) {
   const SteadyClock clock;
   door::Bulkhead bulkhead(clock);
   Admission admission({}, world.node, logger, std::make_shared<door::Places>(0, 0));
-  Acceptor acceptor(std::move(admission), world.node, logger, bulkhead, SIZE_MAX, [](const Visitor&) {});
+  Acceptor acceptor(std::move(admission), world.node, logger, bulkhead, SIZE_MAX, [](const AdmittedConnection&) {});
   const std::set<std::string> before = ThreadFolders();
   ASSERT_TRUE(acceptor.Listen(Door::kWorkload, {}, UniqueFd(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK))).ok());
   ASSERT_TRUE(acceptor.Start().ok());

@@ -40,7 +40,7 @@ pid_t PidOf(int socket) {
 
 }  // namespace
 
-std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket> socket) {
+std::optional<AdmittedConnection> Admission::Admit(Door door, std::shared_ptr<ClientSocket> socket) {
   if (HasLeft(door, socket->get())) {
     return std::nullopt;
   }
@@ -68,7 +68,7 @@ std::optional<Visitor> Admission::Judge(Door door, std::shared_ptr<ClientSocket>
     return std::nullopt;
   }
   backoff_.Admitted(pid);
-  return Visitor{.door = door, .socket = std::move(socket), .peer = *std::move(peer)};
+  return AdmittedConnection{.door = door, .socket = std::move(socket), .peer = *std::move(peer)};
 }
 
 void Admission::Refuse(Door door, int socket, pid_t pid, std::string_view reason) {

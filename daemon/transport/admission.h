@@ -26,7 +26,7 @@ namespace rnicd::transport {
 enum class Door : uint8_t { kWorkload, kOperator, kFd };
 
 // A connection that was let in. Its socket knows its owner, and keeps its place.
-struct Visitor {
+struct AdmittedConnection {
   Door door = Door::kWorkload;
   std::shared_ptr<ClientSocket> socket;
   Peer peer;
@@ -49,7 +49,7 @@ class Admission {
       : options_(options), node_(node), logger_(logger), entrance_(node.clock, std::move(places), options.rate) {}
 
   // Empty when the connection is refused, or its client has left.
-  std::optional<Visitor> Judge(Door door, std::shared_ptr<ClientSocket> socket);
+  std::optional<AdmittedConnection> Admit(Door door, std::shared_ptr<ClientSocket> socket);
 
  private:
   // Counts a refusal against the process, and replies to it where that can be done without waiting: on the fd socket. A

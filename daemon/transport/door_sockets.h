@@ -17,7 +17,8 @@ namespace rnicd::transport {
 
 // The sockets of the front door, kept under their names: one that was removed, or whose name was given to another file,
 // is made again, and its directory as well.
-// Lifetime: what it is given outlives it; the destructor removes the names. Threads: safe.
+// Lifetime: what it is given outlives it; the destructor removes the names.
+// Threads:  safe.
 class DoorSockets {
  public:
   // Takes over a socket that listens, in place of an earlier one of that door.

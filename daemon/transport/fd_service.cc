@@ -6,8 +6,8 @@
 
 namespace rnicd::transport {
 
-void ServeFdPacket(door::FileHandover& handover, const Visitor& visitor) {
-  const std::shared_ptr<ClientSocket>& socket = visitor.socket;
+void ServeFdPacket(door::FileHandover& handover, const AdmittedConnection& admitted) {
+  const std::shared_ptr<ClientSocket>& socket = admitted.socket;
   const absl::StatusOr<FdPacket> packet = ReceiveFdPacket(socket->get());
   if (absl::IsUnavailable(packet.status())) {
     return;
@@ -17,7 +17,7 @@ void ServeFdPacket(door::FileHandover& handover, const Visitor& visitor) {
     return;
   }
   door::HandoverRequest request = {
-      .caller = visitor.peer.caller,
+      .caller = admitted.peer.caller,
       .owner = socket->owner(),
       .ticket = packet->ticket,
       .receive = {},

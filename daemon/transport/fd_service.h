@@ -5,8 +5,8 @@
 
 namespace rnicd::transport {
 
-// Serves the packet that waits in the visitor's fd socket. Fetches go to a worker at once. The visitor keeps its place
-// until its reply is sent. Never blocks.
-void ServeFdPacket(door::FileHandover& handover, const Visitor& visitor);
+// Serves the packet that waits in the admitted's fd socket. Fetches go to a worker at once. The admitted keeps its
+// place until its reply is sent. Never blocks.
+void ServeFdPacket(door::FileHandover& handover, const AdmittedConnection& admitted);
 
 }  // namespace rnicd::transport

@@ -25,8 +25,8 @@ const std::string kOwner = "pod of the client";
 
 class FdServiceTest : public ::testing::Test {
  protected:
-  // A visitor with this packet in its socket; `theirs` becomes its client's end.
-  Visitor VisitorWith(const std::string& ticket, int fd, UniqueFd& theirs) {
+  // A admitted with this packet in its socket; `theirs` becomes its client's end.
+  AdmittedConnection AdmittedWith(const std::string& ticket, int fd, UniqueFd& theirs) {
     std::array<int, 2> ends = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
     theirs.Reset(ends[1]);
@@ -51,7 +51,7 @@ class FdServiceTest : public ::testing::Test {
     EXPECT_TRUE(size > 0 && reply.ParseFromArray(bytes.data(), static_cast<int>(size)));
     return reply;
   }
-  void Serve(const Visitor& visitor) { ServeFdPacket(*handover_, visitor); }
+  void Serve(const AdmittedConnection& admitted) { ServeFdPacket(*handover_, admitted); }
   void ExpectOthersAreServed() {
     std::promise<void> served;
     bulkhead_->Run("other", [&served] { served.set_value(); });
@@ -70,7 +70,7 @@ TEST_F(FdServiceTest, AnImportIsServed) {
   const UniqueFd file(memfd_create("import", MFD_ALLOW_SEALING | MFD_CLOEXEC));
   ASSERT_EQ(ftruncate(file.get(), kPage), 0);
   UniqueFd client;
-  Serve(VisitorWith(ImportTicket(), file.get(), client));
+  Serve(AdmittedWith(ImportTicket(), file.get(), client));
   EXPECT_FALSE(ReplyTo(client).has_error());
 }
 
@@ -82,7 +82,7 @@ TEST_F(FdServiceTest, AFileIsSealedBeforeAWorkerGetsIt) {
   const std::string ticket = ImportTicket();
   {
     const core::BusyWorkers busy(*world_.workers, 2);
-    Serve(VisitorWith(ticket, file.get(), client));
+    Serve(AdmittedWith(ticket, file.get(), client));
     bulkhead_.reset();
     EXPECT_EQ(fcntl(file.get(), F_GET_SEALS), F_SEAL_SHRINK);
   }
@@ -92,9 +92,9 @@ TEST_F(FdServiceTest, AFileIsSealedBeforeAWorkerGetsIt) {
 TEST_F(FdServiceTest, ADescriptorWithoutAValidTicketIsNotReceived) {
   LingeringSocket lingering;
   UniqueFd client;
-  Visitor visitor = VisitorWith(std::string(16, 't'), lingering.get(), client);
+  AdmittedConnection admitted = AdmittedWith(std::string(16, 't'), lingering.get(), client);
   lingering.ForgetOurs();
-  Serve(std::exchange(visitor, {}));
+  Serve(std::exchange(admitted, {}));
   ExpectOthersAreServed();
   lingering.Reset();
   bulkhead_.reset();
@@ -104,9 +104,9 @@ TEST_F(FdServiceTest, ADescriptorWithoutAValidTicketIsNotReceived) {
 TEST_F(FdServiceTest, ADescriptorThatBlocksDelaysOnlyItsOwner) {
   LingeringSocket lingering;
   UniqueFd client;
-  Visitor visitor = VisitorWith(ImportTicket(), lingering.get(), client);
+  AdmittedConnection admitted = AdmittedWith(ImportTicket(), lingering.get(), client);
   lingering.ForgetOurs();
-  Serve(std::exchange(visitor, {}));
+  Serve(std::exchange(admitted, {}));
   ExpectOthersAreServed();
   lingering.Reset();
   EXPECT_EQ(ReplyTo(client).error().reason(), v1::ERROR_REASON_MEMORY_NOT_MEMORY);
@@ -119,7 +119,7 @@ TEST_F(FdServiceTest, AnOwnerThatIsBlockedIsTold) {
   bulkhead_->Run(kOwner, [] {});
   bulkhead_->Run(kOwner, [] {});
   UniqueFd client;
-  Serve(VisitorWith(ImportTicket(), STDIN_FILENO, client));
+  Serve(AdmittedWith(ImportTicket(), STDIN_FILENO, client));
   EXPECT_EQ(ReplyTo(client).error().reason(), v1::ERROR_REASON_FD_BLOCKED);
   end.set_value();
 }
@@ -128,9 +128,9 @@ TEST_F(FdServiceTest, AnOwnerThatIsBlockedIsTold) {
 TEST_F(FdServiceTest, WhatIsReceivedAfterTheEndIsDiscarded) {
   LingeringSocket lingering;
   UniqueFd client;
-  Visitor visitor = VisitorWith(ImportTicket(), lingering.get(), client);
+  AdmittedConnection admitted = AdmittedWith(ImportTicket(), lingering.get(), client);
   lingering.ForgetOurs();
-  Serve(std::exchange(visitor, {}));
+  Serve(std::exchange(admitted, {}));
   handover_.reset();
   lingering.Reset();
   std::array<char, 16> bytes;

@@ -69,7 +69,7 @@ std::unique_ptr<Acceptor> FrontDoor::MakeAcceptor(IdentityRung rung, const std::
   Admission admission({.rung = rung, .rate = options_.limits.rate, .proc_folder = options_.proc_folder}, services_.node,
                       services_.logger, places);
   return std::make_unique<Acceptor>(std::move(admission), services_.node, services_.logger, services_.bulkhead,
-                                    blocked_max, [this](Visitor visitor) { Adopt(std::move(visitor)); });
+                                    blocked_max, [this](AdmittedConnection admitted) { Adopt(std::move(admitted)); });
 }
 
 std::optional<std::string> FrontDoor::trouble() const { return sockets_->trouble(); }
@@ -143,15 +143,15 @@ void FrontDoor::HandleExit(uint64_t key) {
   std::optional<Connection> connection = Forget(key);
   if (connection.has_value()) {
     // A child that still has the socket open does not keep its parent's objects alive.
-    services_.registry.EndAllOf(connection->visitor.peer.caller.process, core::EndCause::kProcessExited);
+    services_.registry.EndAllOf(connection->admitted.peer.caller.process, core::EndCause::kProcessExited);
     Close(std::move(connection));
   }
 }
 
 void FrontDoor::HandleSocket(uint64_t key) {
   std::optional<Connection> connection = Forget(key);
-  if (connection.has_value() && connection->visitor.door == Door::kFd) {
-    ServeFdPacket(handover_, connection->visitor);
+  if (connection.has_value() && connection->admitted.door == Door::kFd) {
+    ServeFdPacket(handover_, connection->admitted);
   } else {
     Close(std::move(connection));
   }
@@ -171,20 +171,20 @@ void FrontDoor::Tick() {
 
 // --- connections ---
 
-void FrontDoor::Adopt(Visitor visitor) {
+void FrontDoor::Adopt(AdmittedConnection admitted) {
   std::unique_ptr<door::ServedConnection> served;
-  if (visitor.door != Door::kFd) {
-    served = services_.server.Serve({.socket = ClientSocket::DescriptorOf(visitor.socket),
-                                     .caller = visitor.peer.caller,
-                                     .refuses_descriptors = visitor.socket->kind().refuses_descriptors,
+  if (admitted.door != Door::kFd) {
+    served = services_.server.Serve({.socket = ClientSocket::DescriptorOf(admitted.socket),
+                                     .caller = admitted.peer.caller,
+                                     .refuses_descriptors = admitted.socket->kind().refuses_descriptors,
                                      .secret = std::nullopt,
                                      .on_end = {}});
     connection_count_.fetch_add(1);
   }
-  const int socket = visitor.socket->get();
-  const int process = visitor.peer.process->pidfd();
-  const uint32_t events = visitor.door == Door::kFd ? EPOLLIN | EPOLLRDHUP : EPOLLRDHUP;
-  const core::Caller caller = visitor.peer.caller;
+  const int socket = admitted.socket->get();
+  const int process = admitted.peer.process->pidfd();
+  const uint32_t events = admitted.door == Door::kFd ? EPOLLIN | EPOLLRDHUP : EPOLLRDHUP;
+  const core::Caller caller = admitted.peer.caller;
   uint64_t key = 0;
   bool watched = false;
   {
@@ -192,8 +192,8 @@ void FrontDoor::Adopt(Visitor visitor) {
     MutexLock lock(mutex_);
     key = next_key_++;
     connections_.emplace(
-        key,
-        Connection{.visitor = std::move(visitor), .accepted = services_.node.clock.Now(), .served = std::move(served)});
+        key, Connection{
+                 .admitted = std::move(admitted), .accepted = services_.node.clock.Now(), .served = std::move(served)});
     watched = Add(socket, events, Watch::kSocket, key).ok() && Add(process, EPOLLIN, Watch::kProcess, key).ok();
   }
   if (!watched) {
@@ -210,9 +210,9 @@ std::optional<FrontDoor::Connection> FrontDoor::Forget(uint64_t key) {
     return std::nullopt;
   }
   // Descriptors shared with the server or with a session would stay in the epoll set after our close.
-  const Visitor& visitor = found.mapped().visitor;
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, visitor.socket->get(), nullptr);
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, visitor.peer.process->pidfd(), nullptr);
+  const AdmittedConnection& admitted = found.mapped().admitted;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, admitted.socket->get(), nullptr);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, admitted.peer.process->pidfd(), nullptr);
   return std::move(found.mapped());
 }
 
@@ -261,7 +261,7 @@ void FrontDoor::CloseSilent() {
     std::optional<Connection> connection = Forget(key);
     if (connection.has_value()) {
       door::ReportRefusal(services_.node, services_.logger, {.reason = core::kRefusedSilent, .cause = {}},
-                          &connection->visitor.peer.caller);
+                          &connection->admitted.peer.caller);
       Close(std::move(connection));
     }
   }

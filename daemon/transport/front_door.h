@@ -65,7 +65,7 @@ class FrontDoor {
   enum class Watch : uint8_t { kSocket, kProcess, kWakeUp };
 
   struct Connection {
-    Visitor visitor;
+    AdmittedConnection admitted;
     Instant accepted;
     // Null for the fd socket.
     std::unique_ptr<door::ServedConnection> served;
@@ -76,7 +76,7 @@ class FrontDoor {
   void Run();
   void Handle(uint64_t data);
   // On the acceptors' threads.
-  void Adopt(Visitor visitor);
+  void Adopt(AdmittedConnection admitted);
   void HandleExit(uint64_t key);
   void HandleSocket(uint64_t key);
   // Empty when there is no such connection any more.

@@ -267,7 +267,8 @@ TEST_F(FrontDoorTest, ThoseWhoWaitInASocketThatIsReplacedAreServed) {
   std::atomic<size_t> visitors{0};
   Acceptor acceptor(Admission({.rung = *rung, .rate = {}, .proc_folder = root_ + "/proc"}, world_->node, logger_,
                               std::make_shared<door::Places>(0, 0)),
-                    world_->node, logger_, bulkhead_, SIZE_MAX, [&](const Visitor&) { visitors.fetch_add(1); });
+                    world_->node, logger_, bulkhead_, SIZE_MAX,
+                    [&](const AdmittedConnection&) { visitors.fetch_add(1); });
   ASSERT_TRUE(acceptor.Listen(Door::kWorkload, {}, std::move(earlier->listener)).ok());
   ASSERT_TRUE(acceptor.Listen(Door::kWorkload, {}, std::move(later->listener)).ok());
   ASSERT_TRUE(acceptor.Start().ok());

@@ -9,7 +9,8 @@
 namespace rnicd::transport {
 
 // Wakes a thread that sleeps in epoll, and gives it tasks. The thread watches fd() for EPOLLIN, and then calls Run.
-// Lifetime: tasks that were not run are dropped with it. Threads: Run on that thread, the rest from any.
+// Lifetime: tasks that were not run are dropped with it.
+// Threads:  Run on that thread, the rest from any.
 class Inbox {
  public:
   using Task = std::function<void()>;

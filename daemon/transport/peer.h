@@ -27,7 +27,8 @@ const char* IdentityRungName(IdentityRung rung);
 // Errors: kUnimplemented when the kernel has no pidfds.
 absl::StatusOr<IdentityRung> ProbeIdentityRung();
 
-// A process held by its pidfd. Threads: safe.
+// A process held by its pidfd.
+// Threads: safe.
 class PidfdHandle final : public core::ProcessHandle {
  public:
   explicit PidfdHandle(UniqueFd pidfd) : pidfd_(std::move(pidfd)) {}

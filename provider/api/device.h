@@ -137,7 +137,7 @@ struct FastRegistrationCounts {
 class Provider {
  public:
   virtual ~Provider() = default;
-  // "soft", "verbs".
+  // "soft", "verbs" or "networkdirect".
   virtual std::string_view name() const = 0;
   virtual std::vector<AdapterDescription> ListAdapters() const = 0;
   // Errors: ADAPTER_NOT_FOUND, DEVICE_OUT_OF_RESOURCES, DEVICE_REMOVED, DEVICE_FAILED.

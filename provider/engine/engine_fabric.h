@@ -11,7 +11,8 @@ namespace rnicd::provider {
 
 class QueuePairEngine;
 
-// The queue pairs of one provider, by address. Threads: safe.
+// The queue pairs of one provider, by address.
+// Threads: safe.
 class EngineFabric {
  public:
   // Keeps an address for a queue pair that is added later. False when the address is taken.

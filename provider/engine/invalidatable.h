@@ -21,7 +21,8 @@ class Invalidatable {
   virtual bool InvalidateToken(uint32_t token, std::optional<uint64_t> arrived_at) = 0;
 };
 
-// Windows that a queue pair has bound, which are ended before the card destroys the queue pair. Threads: safe.
+// Windows that a queue pair has bound, which are ended before the card destroys the queue pair.
+// Threads: safe.
 class BoundWindows {
  public:
   void Insert(const std::shared_ptr<Invalidatable>& owner, uint32_t token);

@@ -6,7 +6,8 @@
 
 namespace rnicd::provider {
 
-// Admits transfers until it is closed; Close waits for the transfers inside. Threads: safe.
+// Admits transfers until it is closed; Close waits for the transfers inside.
+// Threads: safe.
 class PinGate {
  public:
   // False when closed; otherwise the caller must Leave.

@@ -9,7 +9,8 @@ namespace rnicd::provider {
 
 // One block of memory that is used again, for objects of one type. Counts its users itself, because an allocator is
 // copied many times for each object, and a shared pointer would count every copy.
-// Lifetime: until its maker and the last object in a block of it are gone. Threads: safe.
+// Lifetime: until its maker and the last object in a block of it are gone.
+// Threads:  safe.
 class SpareBlock {
  public:
   SpareBlock() = default;

@@ -11,7 +11,8 @@ namespace rnicd::provider {
 
 // A pair of keys that reach a target from one request until its invalidation, and reach nothing otherwise: the body of
 // a fast region and of a window. `Target` is a SoftTarget with `bool Revoke()`, which waits until transfers no longer
-// pass through it and returns true for its first caller. Threads: safe.
+// pass through it and returns true for its first caller.
+// Threads: safe.
 template <typename Target>
 class SoftKeyHolder {
  public:

@@ -17,7 +17,8 @@ namespace rnicd::provider {
 
 struct SoftOptions;
 
-// One software card: its name, limits and keys. Shared by every session that opens it. Threads: safe.
+// One software card: its name, limits and keys. Shared by every session that opens it.
+// Threads: safe.
 class SoftNic {
  public:
   SoftNic(std::string name, const SoftOptions& options, RandomSource& random, std::shared_ptr<SoftFabric> fabric);

@@ -34,7 +34,8 @@ struct SoftAccessor {
 // Host bytes, in transfer order. Those of a usual request need no allocation.
 using Pieces = absl::InlinedVector<std::span<std::byte>, 4>;
 
-// Target of a key: a registered region or a bound window. Threads: safe.
+// Target of a key: a registered region or a bound window.
+// Threads: safe.
 class SoftTarget {
  public:
   virtual ~SoftTarget() = default;

@@ -10,7 +10,8 @@ namespace rnicd::provider {
 
 class BoundWindow;
 
-// A memory window of type 2: bound to a part of a region and to the queue pair that bound it. Threads: safe.
+// A memory window of type 2: bound to a part of a region and to the queue pair that bound it.
+// Threads: safe.
 class SoftWindow final : public DeviceMemoryWindow, public std::enable_shared_from_this<SoftWindow> {
  public:
   // Errors: DEVICE_OUT_OF_RESOURCES.

@@ -10,7 +10,8 @@
 
 namespace rnicd::provider {
 
-// Background work of a card: continues long transfers and completes delayed reads. Threads: safe.
+// Background work of a card: continues long transfers and completes delayed reads.
+// Threads: safe.
 class SoftWorker {
  public:
   virtual ~SoftWorker() = default;

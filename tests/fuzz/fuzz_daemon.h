@@ -21,7 +21,8 @@
 
 namespace rnicd::fuzz {
 
-// Formats the audit line of each decision and keeps it. Threads: safe.
+// Formats the audit line of each decision and keeps it.
+// Threads: safe.
 class DecisionRecorder final : public core::Observer {
  public:
   void Observe(const core::Observation& observation) override;
@@ -58,7 +59,8 @@ class FakeProcess final : public service::ProcessControl {
 
 // The daemon from its connections down, real except for the process around it; the fuzzer controls time and randomness.
 // Runs the daemon's threads: workers, reapers, and those of the wire and of rings.
-// Lifetime: must outlive its connections. Threads: safe.
+// Lifetime: must outlive its connections.
+// Threads:  safe.
 class FuzzDaemon {
  public:
   FuzzDaemon();

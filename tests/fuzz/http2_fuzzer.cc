@@ -37,7 +37,8 @@ constexpr size_t kStepsMax = 64;
 constexpr size_t kConnections = 3;
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-// Answers calls by the first byte of their message, and counts how they end. Threads: safe.
+// Answers calls by the first byte of their message, and counts how they end.
+// Threads: safe.
 class Answers {
  public:
   void OnCall(const std::shared_ptr<rpc::ServerCall>& call) {

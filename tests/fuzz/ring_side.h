@@ -33,7 +33,8 @@ class ClientMapping {
 
 // The client's side of the rings and mapped completion queues of all sessions, by their ids. An id that does not exist
 // is ignored, as is a queue that is not mapped.
-// Lifetime: the registry outlives it. Threads: one.
+// Lifetime: the registry outlives it.
+// Threads:  one.
 class RingSide {
  public:
   explicit RingSide(core::SessionRegistry& registry) : registry_(registry) {}

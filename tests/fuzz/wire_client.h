@@ -19,7 +19,8 @@
 
 namespace rnicd::fuzz {
 
-// Calls that have begun and not ended. Threads: safe.
+// Calls that have begun and not ended.
+// Threads: safe.
 class OpenCalls {
  public:
   // Returns the call's number.
@@ -42,7 +43,8 @@ class OpenCalls {
 };
 
 // One client's connection, from its channel to the daemon's server for it.
-// Lifetime: the daemon and the pool outlive it. Threads: none.
+// Lifetime: the daemon and the pool outlive it.
+// Threads:  none.
 class WireClient {
  public:
   WireClient(FuzzDaemon& daemon, char name, WirePool& pool);

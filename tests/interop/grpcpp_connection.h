@@ -37,7 +37,8 @@ void CheckRefused(const grpc::Status& status, grpc::StatusCode code, v1::ErrorRe
 
 void SetTimeout(grpc::ClientContext& context, std::chrono::microseconds timeout);
 
-// A unary call that runs while its case goes on. Lifetime: the destructor cancels it and waits for its end.
+// A unary call that runs while its case goes on.
+// Lifetime: the destructor cancels it and waits for its end.
 template <typename Request, typename Response>
 class RunningCall {
  public:

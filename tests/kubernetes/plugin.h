@@ -18,7 +18,8 @@ namespace rnicd::test {
 inline constexpr char kMemory[] = "rnicd.io/memory-64mi";
 inline constexpr char kLarge[] = "rnicd.io/memory-1gi";
 
-// Returns a configured allocation, and records the devices of each call. Threads: safe.
+// Returns a configured allocation, and records the devices of each call.
+// Threads: safe.
 class FakeAllocator final : public kubernetes::Allocator {
  public:
   absl::StatusOr<kubernetes::ContainerAllocation> Allocate(const std::string& resource,

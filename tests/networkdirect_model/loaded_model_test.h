@@ -15,7 +15,8 @@ inline constexpr char kOtherModelAdapter[] = "nd-10.83.0.6";
 inline constexpr UINT64 kModelCard = 0x5E00;
 
 // The model, loaded as the library of a manufacturer is. Its destructor fails the test if a client has left an object
-// or broken a rule of the interface. Lifetime: outlives every provider made from it.
+// or broken a rule of the interface.
+// Lifetime: outlives every provider made from it.
 class LoadedModel {
  public:
   LoadedModel() {

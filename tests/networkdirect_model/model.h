@@ -37,7 +37,8 @@ struct Domain {
 };
 using DomainPointer = std::shared_ptr<const Domain>;
 
-// State of all cards of one IND2Provider. Lifetime: shared by its objects.
+// State of all cards of one IND2Provider.
+// Lifetime: shared by its objects.
 class Model final : public ModelControl {
  public:
   Model();

@@ -28,7 +28,8 @@ struct ModelCounts {
 };
 
 // What a test can make the cards of the model do. Only plain types, because it crosses the border of a DLL.
-// Lifetime: that of the IND2Provider. Threads: safe.
+// Lifetime: that of the IND2Provider.
+// Threads:  safe.
 class ModelControl {
  public:
   virtual void SetPending(ModelPending mode) = 0;

@@ -10,8 +10,9 @@ namespace rnicd::provider {
 
 // Carries what is posted to the fake card's queue pairs from one to the other, as a card and its wire would: a send
 // ends the oldest receive of the peer, a write or read needs a remote token that allows it, and a peer that is not
-// connected back does not answer. It moves no bytes, because the fake card has none. Lifetime: outlived by the card.
-// Threads: works on a thread of its own; safe.
+// connected back does not answer. It moves no bytes, because the fake card has none.
+// Lifetime: outlived by the card.
+// Threads:  works on a thread of its own; safe.
 class FakeWire {
  public:
   explicit FakeWire(FakeVerbs& card);

@@ -24,7 +24,8 @@ namespace {
 constexpr char kName[] = "test0";
 constexpr uint32_t kMostDelayMicroseconds = 100;
 
-// Draws from the seed. Threads: safe; the order of the threads is not part of the seed.
+// Draws from the seed.
+// Threads: safe; the order of the threads is not part of the seed.
 class Plan {
  public:
   explicit Plan(const TestCardOptions& options) : options_(options), random_(options.seed) {}

@@ -16,7 +16,7 @@ namespace rnicd::inline client {
 
 // Answers over real sockets whatever a test tells it to, for answers that the real daemon never gives; everything else
 // is tested with that one, in tests/integration/library/librnicd_*_test.cc. It keeps no state but the number of calls,
-// and answers calls of which it was told nothing with an empty message. Calls are named as in the proto: "OpenSession".
+// and answers calls without a planned answer with an empty message. Calls are named as in the proto: "OpenSession".
 // Lifetime: every call that waits is cancelled at its end.
 class FakeDaemon {
  public:

@@ -13,7 +13,8 @@
 
 namespace rnicd::inline client {
 
-// gRPC's stubs of the services for workloads, on one channel. Threads: safe.
+// gRPC's stubs of the services for workloads, on one channel.
+// Threads: safe.
 class Stubs {
  public:
   explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)

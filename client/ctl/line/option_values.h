@@ -7,7 +7,8 @@
 #include "absl/status/statusor.h"
 #include "client/ctl/line/command_line.h"
 
-// Parses the values of options and arguments that several commands share. Errors: UsageError.
+// Parses the values of options and arguments that several commands share.
+// Errors: UsageError.
 namespace rnicd::ctl {
 
 // The option's value, a whole number; `otherwise` when it was not given.

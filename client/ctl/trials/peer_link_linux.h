@@ -39,7 +39,8 @@ class PeerLink {
   std::string received_;
 };
 
-// Listens for one peer. Threads: one.
+// Listens for one peer.
+// Threads: one.
 class PeerListener {
  public:
   // Errors: kUnavailable with the system's reason.

@@ -13,7 +13,8 @@ namespace rnicd::kubernetes {
 // The node's daemon, limited to the calls that a device plugin may make. Errors are AdminService's, and transport
 // failures (client/cpp/transport_failure.h) while the daemon is away. An interface, because grants and devices are
 // tested with daemons that lose responses, restart and refuse when a test says so (FakeDaemon); there is one real
-// daemon. Threads: safe.
+// daemon.
+// Threads: safe.
 class Daemon {
  public:
   virtual ~Daemon() = default;

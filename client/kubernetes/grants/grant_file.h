@@ -36,7 +36,8 @@ struct GrantRecord {
 
 // Stores grants across restarts of the plugin and the daemon: one JSON file of mode 0600, replaced as a whole, so that
 // a crash leaves either the old or the new content. The kubelet keeps Allocate's responses across restarts of the node,
-// so this file must survive them too. Threads: one at a time.
+// so this file must survive them too.
+// Threads: one at a time.
 class GrantFile {
  public:
   // The folder must exist and belong to this user or root. Errors of both calls name the file and the failed call.

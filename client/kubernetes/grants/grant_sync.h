@@ -19,8 +19,10 @@ namespace rnicd::kubernetes {
 using OfferedBytes = std::function<std::optional<uint64_t>(const GrantRecord& record)>;
 
 // Makes the daemon's grants equal to the kept ones. If a call for one grant fails the others are still tried, except
-// when the daemon is away. Errors: the daemon's; a transport failure takes precedence.
-// Lifetime: daemon and logger outlive it. Threads: as the daemon.
+// when the daemon is away.
+// Errors:   the daemon's; a transport failure takes precedence.
+// Lifetime: daemon and logger outlive it.
+// Threads:  as the daemon.
 class GrantSync {
  public:
   GrantSync(Daemon& daemon, const log::Logger& logger) : daemon_(daemon), logger_(logger) {}

@@ -42,9 +42,11 @@ struct GrantHolder {
   bool is_known_to_kubelet = false;
 };
 
-// Answers whether the pod of a grant lives. A grant's holder is the container that has exactly the grant's devices:
-// a container with some of them is another one, of the same pod (which reuses devices of its init containers) or of a
-// pod that came later. Lifetime: the observation outlives it. Threads: one at a time.
+// Answers whether the pod of a grant lives. A grant's holder is the container that has exactly the grant's devices: a
+// container with some of them is another one, of the same pod (which reuses devices of its init containers) or of a pod
+// that came later.
+// Lifetime: the observation outlives it.
+// Threads:  one at a time.
 class NodeView {
  public:
   explicit NodeView(const Observation& observation);

@@ -25,7 +25,8 @@ struct ContainerAllocation {
 };
 
 // Decides what containers get. An interface, because the conversation with a kubelet is tested without daemon and
-// grants (plugin_service_test.cc, tests/kubernetes/plugin.h), and so that this room knows of neither. Threads: safe.
+// grants (plugin_service_test.cc, tests/kubernetes/plugin.h), and so that this room knows of neither.
+// Threads: safe.
 class Allocator {
  public:
   virtual ~Allocator() = default;

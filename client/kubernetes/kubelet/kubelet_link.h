@@ -16,7 +16,8 @@ namespace rnicd::kubernetes {
 // kubelet stopped watching. Without a kubelet.sock nothing is served. One thread watches the folder (inotify, plus a
 // slow poll). When two plugins use the same sockets, the one started last serves; the other waits until that one has
 // exited.
-// Lifetime: boards, allocator and logger outlive it. Threads: safe.
+// Lifetime: boards, allocator and logger outlive it.
+// Threads:  safe.
 class KubeletLink {
  public:
   KubeletLink(KubeletOptions options, std::vector<OfferedResource> resources, Allocator& allocator,

@@ -15,7 +15,8 @@
 namespace rnicd::kubernetes {
 
 // The server on a resource's socket; listens from Serve until destruction.
-// Lifetime: the arguments of Serve must outlive it. Threads: safe.
+// Lifetime: the arguments of Serve must outlive it.
+// Threads:  safe.
 class PluginEndpoint {
  public:
   // Listens on `path`. An existing file is replaced in one step and a symbolic link is not followed; a directory is an

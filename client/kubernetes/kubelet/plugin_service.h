@@ -17,7 +17,8 @@ namespace rnicd::kubernetes {
 // The whole DevicePlugin service for one resource. Allocate and PreStartContainer refuse ids that are not on the board
 // with INVALID_ARGUMENT; preferences tolerate them, because the kubelet's list may be older. An Allocate for no
 // container is the probe: it succeeds when an allocation could begin.
-// Lifetime: board, allocator and logger outlive it; it outlives its server. Threads: safe.
+// Lifetime: board, allocator and logger outlive it; it outlives its server.
+// Threads:  safe.
 class PluginService final : public v1beta1::DevicePlugin::Service {
  public:
   // `on_watch_ended` is called when a ListAndWatch stream ends before Stop and before the board is closed: the kubelet

@@ -10,7 +10,8 @@
 
 namespace rnicd::kubernetes {
 
-// Calls the kubelet's Register. Threads: safe; one Register at a time.
+// Calls the kubelet's Register.
+// Threads: safe; one Register at a time.
 class Registrar {
  public:
   // Each call opens a new connection: the kubelet may have restarted. Errors: gRPC's code and the kubelet's text.

@@ -21,7 +21,9 @@
 namespace rnicd::kubernetes {
 
 // One resource's part of KubeletLink. It decides only by the current state of socket and kubelet, so events need not be
-// accurate, only prompt. Lifetime: the parts outlive it. Threads: one; up() from any.
+// accurate, only prompt.
+// Lifetime: the parts outlive it.
+// Threads:  one; up() from any.
 class ResourceLink {
  public:
   using Time = Instant;

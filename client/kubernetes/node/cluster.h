@@ -31,7 +31,8 @@ struct ClusterOptions {
   std::string node_name;
 };
 
-// The pods of one node, as listed by the API server. Threads: one at a time.
+// The pods of one node, as listed by the API server.
+// Threads: one at a time.
 class Cluster {
  public:
   explicit Cluster(ClusterOptions options) : options_(std::move(options)) {}

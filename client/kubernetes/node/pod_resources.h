@@ -29,7 +29,8 @@ struct PodResourcesList {
 };
 
 // Holders of devices, read from the kubelet's pod resources API. The kubelet lists neither ordinary init containers nor
-// UIDs. Threads: safe.
+// UIDs.
+// Threads: safe.
 class PodResources {
  public:
   // The socket need not exist yet, and may disappear and come back. `own_pod` is "namespace/name" of the plugin's own

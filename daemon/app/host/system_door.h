@@ -14,7 +14,8 @@
 namespace rnicd::app {
 
 // The front door of this system: sockets on Linux, pipes and TCP on Windows.
-// Lifetime: call Stop before destroying. Threads: one calls; `connections` from any.
+// Lifetime: call Stop before destroying.
+// Threads:  one calls; `connections` from any.
 class SystemDoor {
  public:
   virtual ~SystemDoor() = default;

@@ -34,7 +34,8 @@ class Observers final : public core::Observer {
   const std::vector<core::Observer*> all_;
 };
 
-// Logs the begin and the end of each session. Threads: safe.
+// Logs the begin and the end of each session.
+// Threads: safe.
 class SessionLog final : public core::Observer {
  public:
   // The logger outlives this.

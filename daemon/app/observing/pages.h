@@ -47,7 +47,8 @@ struct PageParts {
 };
 
 // The pages of the daemon's HTTP server: /metrics, /healthz, /readyz and, if enabled, the status page.
-// Lifetime: the destructor waits for running requests. Threads: safe.
+// Lifetime: the destructor waits for running requests.
+// Threads:  safe.
 class Pages {
  public:
   // Errors: as Exposer::Start.

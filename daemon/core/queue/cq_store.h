@@ -41,8 +41,8 @@ class CqStore {
   void Return(const std::vector<Completion>& results);
   // All completions are lost; the client of a mapped queue reads this.
   void Fail(NtStatus status);
-  // Changes the depth by `resize`, which asks the card. Errors: CQ_BACKLOG, ABOVE_MAPPED_DEPTH, QUOTA_CQ_ENTRIES, those
-  // of `resize`.
+  // Changes the depth by `resize`, which asks the card.
+  // Errors: CQ_BACKLOG, ABOVE_MAPPED_DEPTH, QUOTA_CQ_ENTRIES, those of `resize`.
   template <typename OnCard>
   absl::Status Resize(uint32_t depth, const OnCard& resize) {
     RNICD_RETURN_IF_ERROR(PrepareResize(depth));

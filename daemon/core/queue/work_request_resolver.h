@@ -62,10 +62,12 @@ class WorkRequestResolver {
   absl::Status ResolveInvalidate(const WorkRequest::Invalidate& operation, ResolvedRequest& out) const;
   absl::Status ResolveBind(const WorkRequest::Bind& operation, uint32_t flags, ResolvedRequest& out) const;
 
-  // The object with that id in the queue pair's domain. Errors: OBJECT_NOT_FOUND, DOMAIN_MISMATCH.
+  // The object with that id in the queue pair's domain.
+  // Errors: OBJECT_NOT_FOUND, DOMAIN_MISMATCH.
   template <typename Id, typename T>
   absl::StatusOr<std::shared_ptr<T>> FindHere(const ObjectTable<Id, T>& table, Id id, std::string_view field) const;
-  // A region of the kind that the operation is for. Errors: as FindHere; REGION_WRONG_KIND.
+  // A region of the kind that the operation is for.
+  // Errors: as FindHere; REGION_WRONG_KIND.
   template <typename Kind>
   absl::StatusOr<std::shared_ptr<Kind>> FindAs(MemoryRegionId id, std::string_view field) const;
 

@@ -72,7 +72,8 @@ class MemoryRegion : public Closable {
   const std::shared_ptr<Charge> charge_;
 };
 
-// The region as the kind that a request is for. Errors: REGION_WRONG_KIND.
+// The region as the kind that a request is for.
+// Errors: REGION_WRONG_KIND.
 template <typename Kind>
 absl::StatusOr<std::shared_ptr<Kind>> RegionAs(std::shared_ptr<MemoryRegion> region) {
   if (region->is_fast() != Kind::kIsFast) {

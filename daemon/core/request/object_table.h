@@ -113,7 +113,8 @@ class ObjectTable {
   uint32_t next_generation_ RNICD_GUARDED_BY(mutex_);
 };
 
-// The object with that id. Errors: OBJECT_NOT_FOUND with the field that held it.
+// The object with that id.
+// Errors: OBJECT_NOT_FOUND with the field that held it.
 template <typename Id, typename T>
 absl::StatusOr<std::shared_ptr<T>> FindIn(const ObjectTable<Id, T>& table, Id id, std::string_view field) {
   std::shared_ptr<T> found = table.Find(id);

@@ -43,7 +43,8 @@ std::vector<std::function<void()>> TakeJobs(Queue& queue, const JobOwner& owner)
   return taken;
 }
 
-// Runs jobs later. Threads: safe. Jobs may run in any order, in parallel, and never inside Enqueue.
+// Runs jobs later.
+// Threads: safe. Jobs may run in any order, in parallel, and never inside Enqueue.
 class Executor {
  public:
   virtual ~Executor() = default;

@@ -57,7 +57,8 @@ absl::StatusOr<T> Unshared(absl::StatusOr<T> outcome) {
   return outcome.ok() ? std::move(outcome) : absl::StatusOr<T>(Unshared(outcome.status()));
 }
 
-// One value that another thread will set. Threads: safe.
+// One value that another thread will set.
+// Threads: safe.
 template <typename T>
 class Awaited {
  public:
@@ -101,7 +102,8 @@ struct RecordedDecision {
   std::string note;
 };
 
-// Counts what core reports. Threads: safe.
+// Counts what core reports.
+// Threads: safe.
 class RecordingObserver final : public Observer {
  public:
   struct Counts {

@@ -43,7 +43,8 @@ inline uint64_t OwnAddress(const RacingPair& pair, bool receive, Random& random)
   return kRegionBase + random() % kPages * kPage + (2 * pair.number + (receive ? 1 : 0)) * kSlice;
 }
 
-// A session, its first objects, and everything it ever had. Shared by all threads. Threads: safe.
+// A session, its first objects, and everything it ever had. Shared by all threads.
+// Threads: safe.
 class QueueTenant : public Memories<CompletionQueueId, RacingPair, FastRegion, RegisteredRegion, BuiltLam,
                                     MemoryWindowId, MemoryObjectId, RemoteToken> {
  public:
@@ -117,7 +118,8 @@ class QueueTenant : public Memories<CompletionQueueId, RacingPair, FastRegion, R
   CompletionQueueId queue;
 };
 
-// The outcome of every request. Threads: safe.
+// The outcome of every request.
+// Threads: safe.
 class Posts {
  public:
   struct Record {

@@ -24,7 +24,8 @@ inline uint64_t Seed() {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : kDefaultSeed;
 }
 
-// Which requests were accepted as pending, and how often each was completed. Threads: safe.
+// Which requests were accepted as pending, and how often each was completed.
+// Threads: safe.
 class Books {
  public:
   uint64_t Open() { return next_.fetch_add(1); }
@@ -52,7 +53,8 @@ class Books {
   std::map<uint64_t, int> completed_ RNICD_GUARDED_BY(mutex_);
 };
 
-// Every id of these types that ever existed, so that dead ones are used too. Threads: safe.
+// Every id of these types that ever existed, so that dead ones are used too.
+// Threads: safe.
 template <typename... Things>
 class Memories {
  public:

@@ -19,7 +19,8 @@ constexpr int kStepsPerThread = 250;
 constexpr size_t kSlots = 3;
 constexpr uint64_t kPagesOfMemory = 4;
 
-// A session and every id it ever had. Shared by all threads. Threads: safe.
+// A session and every id it ever had. Shared by all threads.
+// Threads: safe.
 class Client : public Memories<AdapterId, ProtectionDomainId, MemoryObjectId, MemoryRegionId> {
  public:
   explicit Client(std::shared_ptr<Session> open) : session(std::move(open)) {}

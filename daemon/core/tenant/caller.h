@@ -18,7 +18,8 @@ struct ProcessKey {
   friend auto operator<=>(const ProcessKey&, const ProcessKey&) = default;
 };
 
-// A process whose exit can be checked. Threads: safe.
+// A process whose exit can be checked.
+// Threads: safe.
 class ProcessHandle {
  public:
   virtual ~ProcessHandle() = default;

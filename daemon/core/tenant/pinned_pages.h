@@ -51,7 +51,8 @@ class PageCounts {
   PageTree pages_ RNICD_GUARDED_BY(mutex_);
 };
 
-// The memory files of one owner. Threads: safe.
+// The memory files of one owner.
+// Threads: safe.
 class PinnedFiles {
  public:
   PinnedFiles(std::shared_ptr<Ledger> ledger, bool with_parents)

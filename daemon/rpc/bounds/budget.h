@@ -33,7 +33,8 @@ class BudgetCharge {
 };
 
 // A limited number of bytes: of a connection, of its owner, of the daemon. Each is a part of the one above it.
-// Lifetime: shared; a charge keeps its budget. Threads: safe.
+// Lifetime: shared; a charge keeps its budget.
+// Threads:  safe.
 class Budget : public std::enable_shared_from_this<Budget> {
  public:
   // `parent` is null for the top one.

@@ -11,7 +11,8 @@ namespace rnicd::rpc {
 // that it sends. RFC 9113 lets a server end the connection for them, and nghttp2 does, but gRPC's core sends some: for
 // a call that is given up after it has got its stream's number and before its headers are written. Everything else
 // passes as it is, with its errors: nothing inside of a header block and no frame of a wrong size is taken out, nor one
-// for a stream of the server or for the connection. Threads: one at a time.
+// for a stream of the server or for the connection.
+// Threads: one at a time.
 class FrameFilter {
  public:
   // Takes bytes from the front of `bytes`, and returns those of them that pass, which may be none: a part of `bytes`,

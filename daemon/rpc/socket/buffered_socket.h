@@ -15,7 +15,8 @@
 namespace rnicd::rpc {
 
 // A client's socket on a loop, and the bytes that it did not take.
-// Lifetime: closed before it is destroyed, unless it never was opened. Threads: the loop's.
+// Lifetime: closed before it is destroyed, unless it never was opened.
+// Threads:  the loop's.
 class BufferedSocket {
  public:
   BufferedSocket(EventLoop& loop, std::shared_ptr<const UniqueSocket> socket)

@@ -16,7 +16,8 @@ inline constexpr uint32_t kFailed = 0x8;
 inline constexpr uint32_t kHungUp = 0x10;
 
 // What the thread of an event loop sleeps on: descriptors, one time, and WakeUp. On Windows descriptors are sockets.
-// Lifetime: outlives no descriptor that it watches. Threads: WakeUp from any, the rest from one.
+// Lifetime: outlives no descriptor that it watches.
+// Threads:  WakeUp from any, the rest from one.
 class Poller {
  public:
   // Names a descriptor; chosen by the caller, not kAlarm.

@@ -11,7 +11,8 @@
 namespace rnicd::service {
 
 // The daemon process, as operators inspect and control it, beyond the state of core. Implemented by app::App.
-// Lifetime: outlives every service. Threads: safe.
+// Lifetime: outlives every service.
+// Threads:  safe.
 class ProcessControl {
  public:
   virtual ~ProcessControl() = default;

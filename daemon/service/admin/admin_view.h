@@ -12,7 +12,8 @@
 namespace rnicd::service {
 
 // The state of the node as wire messages for operators, without tokens, tickets and secrets.
-// Lifetime: everything it is given outlives it. Threads: safe.
+// Lifetime: everything it is given outlives it.
+// Threads:  safe.
 class AdminView {
  public:
   AdminView(const core::Node& node, const core::SessionRegistry& registry, const ProcessControl& process)

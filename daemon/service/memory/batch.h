@@ -22,7 +22,8 @@ namespace rnicd::service {
 
 inline constexpr int kMaxBatchItems = 16384;
 
-// Counts the outcomes of a batch for its audit line. Threads: safe.
+// Counts the outcomes of a batch for its audit line.
+// Threads: safe.
 class BatchTally {
  public:
   explicit BatchTally(int items) : items_(items), remaining_(items) {}

@@ -32,7 +32,8 @@ void DropMemory(core::Session& session, MemoryObjectId id) {
   }
 }
 
-// The objects that a batch has made, in case that its client never receives their ids. Threads: safe.
+// The objects that a batch has made, in case that its client never receives their ids.
+// Threads: safe.
 class MadeByBatch {
  public:
   void Add(MemoryObjectId id) {

@@ -4,7 +4,8 @@
 
 namespace rnicd::provider {
 
-// A counted reference to an object of the card. Threads: as std::shared_ptr.
+// A counted reference to an object of the card.
+// Threads: as std::shared_ptr.
 template <typename Interface>
 class ComPtr {
  public:

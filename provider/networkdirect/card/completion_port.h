@@ -12,7 +12,8 @@
 namespace rnicd::provider {
 
 // Where calls that pended are notified: an I/O completion port; on other systems a queue that behaves like one.
-// Lifetime: outlives the files associated with it. Threads: safe.
+// Lifetime: outlives the files associated with it.
+// Threads:  safe.
 class CompletionPort final
 #ifndef _WIN32
     : private OverlappedQueue

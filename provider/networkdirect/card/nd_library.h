@@ -11,7 +11,9 @@
 
 namespace rnicd::provider {
 
-// The library of a card's manufacturer. Lifetime: outlives everything that comes from it. Threads: safe.
+// The library of a card's manufacturer.
+// Lifetime: outlives everything that comes from it.
+// Threads:  safe.
 class NdLibrary {
  public:
   // `path` is absolute, so that no folder is searched. Errors: DEVICE_FAILED, with the system's reason.

@@ -8,7 +8,8 @@
 
 namespace rnicd::provider {
 
-// A pair of tokens under which requests register pages. Threads: safe.
+// A pair of tokens under which requests register pages.
+// Threads: safe.
 class NdFastRegion final : public DeviceFastRegion, public NdGrantHolder {
  public:
   explicit NdFastRegion(std::shared_ptr<NdDomain> domain)

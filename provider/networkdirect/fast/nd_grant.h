@@ -15,7 +15,8 @@ namespace rnicd::provider {
 // Three kinds. The registered kind is a registration of its own with the requested rights. The windowed kind is a
 // memory window of the card, which it binds in queue order, over memory that no other token makes remotely accessible;
 // it works through the queue pair that binds it. The borrowed kind has no remote right and needs nothing of the card
-// but the registration it lies in. Threads: one call at a time; the accessors from any.
+// but the registration it lies in.
+// Threads: one call at a time; the accessors from any.
 class NdGrant final : public EngineGrant {
  public:
   // The grant of a FastRegisterWork. `connected`: its queue pair is, so that it can bind. Windowed or borrowed if the

@@ -41,7 +41,8 @@ class NdOpening {
 };
 
 // A protection domain: its opening of the card, the tokens in force in it, and where its queue pairs are reached.
-// Lifetime: shared by the objects created in it. Threads: safe.
+// Lifetime: shared by the objects created in it.
+// Threads:  safe.
 class NdDomain {
  public:
   // Errors: those of NdStatus.

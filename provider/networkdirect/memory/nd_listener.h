@@ -16,7 +16,8 @@ class NdOpening;
 
 // Accepts connections for the queue pairs of one opening of a card. A connection brings a ticket, a random number that
 // only the two queue pairs know, so that nobody on the network can connect to a queue pair of the daemon.
-// Lifetime: shared by its domain and its pending call; Close ends the call. Threads: safe.
+// Lifetime: shared by its domain and its pending call; Close ends the call.
+// Threads:  safe.
 class NdListener : public std::enable_shared_from_this<NdListener> {
  public:
   // Takes over a connector whose request waits for Accept or Reject. On the loop's thread.

@@ -32,7 +32,8 @@ class NdMappedRun {
 };
 
 // The logical mappings of one opening of a card.
-// Lifetime: shared by the domains and mappings of the opening. Threads: safe.
+// Lifetime: shared by the domains and mappings of the opening.
+// Threads:  safe.
 class NdMappings : public std::enable_shared_from_this<NdMappings> {
  public:
   // The runs may be named until the result is destroyed, which deregisters them.

@@ -10,7 +10,7 @@
 #include "provider/networkdirect/card/nd_device.h"
 #include "provider/networkdirect/card/nd_library.h"
 #include "provider/networkdirect/card/nd_options.h"
-#include "provider/networkdirect/memory/nd_meeting.h"
+#include "provider/networkdirect/memory/nd_rendezvous.h"
 
 namespace rnicd::provider {
 
@@ -34,7 +34,7 @@ struct NdNode {
   RandomSource& random;
   const Tick tick;
   EngineFabric fabric;
-  NdMeeting meeting;
+  NdRendezvous rendezvous;
   // Completions and connections. May wait for `registrations`.
   CompletionLoop events{[this] { TickAll(); }};
   // Registrations only, so that the other loop's thread, too, may wait for one.
@@ -42,7 +42,7 @@ struct NdNode {
 
  private:
   void TickAll() const {
-    for (const std::shared_ptr<NdEndpoint>& endpoint : meeting.Endpoints()) {
+    for (const std::shared_ptr<NdEndpoint>& endpoint : rendezvous.Endpoints()) {
       tick(*endpoint);
     }
   }

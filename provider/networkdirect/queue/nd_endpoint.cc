@@ -56,7 +56,7 @@ absl::StatusOr<std::shared_ptr<QueuePairEngine>> NdEndpoint::Create(std::shared_
                                         node.fabric, listener);
   const std::shared_ptr<NdEndpoint> shared(engine, endpoint);
   endpoint->send_link_->ListenTo(std::shared_ptr<NdLink::Sink>(shared));
-  node.meeting.Add(address, shared);
+  node.rendezvous.Add(address, shared);
   node.fabric.Add(address, engine);
   return engine;
 }
@@ -74,7 +74,7 @@ absl::StatusOr<EnginePeer> NdEndpoint::Connect(std::string_view peer_address) {
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<NdLink> receive_link, ReceiveLink(to_itself));
   absl::Status begun = BeginReceives(std::move(receive_link), peer.address);
   if (begun.ok()) {
-    const std::shared_ptr<NdEndpoint> partner = node().meeting.Meet(engine().address(), peer.address);
+    const std::shared_ptr<NdEndpoint> partner = node().rendezvous.Match(engine().address(), peer.address);
     begun = partner != nullptr ? BeginHandshake(*partner) : absl::OkStatus();
   }
   if (!begun.ok()) {
@@ -227,8 +227,8 @@ NdEndpoint::Reach NdEndpoint::ReachPeer(const EngineTurn& turn) const {
   if (send == NdLink::State::kUp && receive == NdLink::State::kUp) {
     return Reach::kUp;
   }
-  const NdMeeting::Relation relation = domain_->node().meeting.RelationOf(engine().address(), peer_address_);
-  return relation == NdMeeting::Relation::kElsewhere ? Reach::kGone : Reach::kWaits;
+  const NdRendezvous::Relation relation = domain_->node().rendezvous.RelationOf(engine().address(), peer_address_);
+  return relation == NdRendezvous::Relation::kElsewhere ? Reach::kGone : Reach::kWaits;
 }
 
 BeginResult NdEndpoint::Begin(EngineRequest& request, EngineTurn& turn) {
@@ -365,7 +365,7 @@ void NdEndpoint::Fail() {
 }
 
 void NdEndpoint::Close() {
-  node().meeting.Remove(engine().address());
+  node().rendezvous.Remove(engine().address());
   bound_.End();
   std::shared_ptr<NdLink> receive_link;
   Expectation expected;

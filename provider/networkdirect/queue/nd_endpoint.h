@@ -24,7 +24,8 @@ namespace rnicd::provider {
 // Both ends of a connection are of this provider, so what the card does not transmit (the token that a send
 // invalidates, whether it solicits) is passed to the peer directly. A queue pair that is connected to itself has two
 // queue pairs of the card, connected to each other: one for its sends, one for its receives.
-// Lifetime: owned by its engine. Threads: as EngineCard; results come on the loop's thread.
+// Lifetime: owned by its engine.
+// Threads:  as EngineCard; results come on the loop's thread.
 class NdEndpoint final : public EngineCard, public NdLink::Sink {
  public:
   // `listener` outlives Shutdown. Errors: those of NdStatus.

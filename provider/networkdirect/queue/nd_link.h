@@ -12,7 +12,8 @@
 namespace rnicd::provider {
 
 // A queue pair of the card with its completion queue and its connection.
-// Lifetime: shared; its pending calls hold what they use of the card, and Close ends them. Threads: safe.
+// Lifetime: shared; its pending calls hold what they use of the card, and Close ends them.
+// Threads:  safe.
 class NdLink : public std::enable_shared_from_this<NdLink> {
  public:
   enum class State : uint8_t { kIdle, kConnecting, kUp, kDown };

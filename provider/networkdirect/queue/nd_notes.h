@@ -9,7 +9,8 @@
 namespace rnicd::provider {
 
 // What sends ask of their receiver besides the bytes, which the card does not transmit; in the order of the sends on
-// their way to one queue pair. Threads: safe.
+// their way to one queue pair.
+// Threads: safe.
 class NdNotes {
  public:
   void Push(const SendWork& note) {

@@ -15,7 +15,8 @@
 namespace rnicd::provider {
 
 // The kernel module over a fake card, by the rules of rnicd_fr.h. Its registrations are keys of the card.
-// Lifetime: outlives its users, outlived by the card. Threads: safe.
+// Lifetime: outlives its users, outlived by the card.
+// Threads:  safe.
 class FakeFastModule final : public FastModule {
  public:
   explicit FakeFastModule(FakeVerbs& card, uint32_t region_pages_max = 512)

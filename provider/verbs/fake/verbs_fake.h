@@ -107,7 +107,8 @@ struct FakeLive {
 };
 std::ostream& operator<<(std::ostream& out, const FakeLive& live);
 
-// Counts the calls of a card, for a thread that waits for the next. Threads: safe.
+// Counts the calls of a card, for a thread that waits for the next.
+// Threads: safe.
 class FakeChanges {
  public:
   void Add() {

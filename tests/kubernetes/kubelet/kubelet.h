@@ -43,7 +43,8 @@ struct RunOptions {
 
 // A stand-in for the kubelet, as seen by device plugins; README.md describes what it models. State that the API server
 // would keep (the pods) survives a restart in this object; the kubelet's own state survives only in its checkpoint.
-// Lifetime: the destructor stops it. Threads: safe; pods are admitted one after the other.
+// Lifetime: the destructor stops it.
+// Threads:  safe; pods are admitted one after the other.
 class Kubelet {
  public:
   // Call Start first.

@@ -11,7 +11,9 @@
 
 namespace rnicd::test {
 
-// Service for plugins. Lifetime: the manager outlives it. Threads: safe.
+// Service for plugins.
+// Lifetime: the manager outlives it.
+// Threads:  safe.
 class RegistrationService final : public v1beta1::Registration::Service {
  public:
   RegistrationService(DeviceManager& manager, std::string folder) : manager_(manager), folder_(std::move(folder)) {}
@@ -33,7 +35,9 @@ class RegistrationService final : public v1beta1::Registration::Service {
   std::vector<Registration> registrations_ RNICD_GUARDED_BY(mutex_);
 };
 
-// Service for monitors. Lifetime: the manager outlives it. Threads: safe.
+// Service for monitors.
+// Lifetime: the manager outlives it.
+// Threads:  safe.
 class PodResourcesService final : public ::v1::PodResourcesLister::Service {
  public:
   explicit PodResourcesService(DeviceManager& manager) : manager_(manager) {}

@@ -35,7 +35,8 @@ struct ModelPod {
 
 inline const std::string& SecretOf(const Allocation& allocation) { return allocation.answer.envs().at("RNICD_GRANT"); }
 
-// Devices and pods as the kubelet sees them. Errors of the plugin fail the pod. Threads: one.
+// Devices and pods as the kubelet sees them. Errors of the plugin fail the pod.
+// Threads: one.
 class KubeletModel {
  public:
   static constexpr size_t kUnits = 12;

@@ -29,7 +29,8 @@ struct HandedOut {
   std::optional<std::chrono::milliseconds> reviewed;
 };
 
-// A node: what GrantKeeper sees of it, and what the models know. Threads: one.
+// A node: what GrantKeeper sees of it, and what the models know.
+// Threads: one.
 class World {
  public:
   using Ms = std::chrono::milliseconds;

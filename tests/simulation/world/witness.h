@@ -33,7 +33,8 @@ enum class Canary : uint8_t {
 };
 
 // Records what passes between core and the card: every live device object and every completion, in order, without
-// expectations. Threads: none; a simulation has one thread.
+// expectations.
+// Threads: none; a simulation has one thread.
 class Witness {
  public:
   explicit Witness(Canary canary) : canary_(canary) {}

@@ -15,7 +15,9 @@
 namespace rnicd::test {
 
 // Reads a session's event stream in its own thread. When the constructor returns, the daemon has accepted or refused
-// the stream. Lifetime: the destructor cancels the stream; the client must outlive this. Threads: safe.
+// the stream.
+// Lifetime: the destructor cancels the stream; the client must outlive this.
+// Threads:  safe.
 class EventReader {
  public:
   // `on_event`, when given, runs on the reading thread before the event can be fetched here.

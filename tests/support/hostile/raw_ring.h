@@ -14,7 +14,8 @@
 namespace rnicd::test {
 
 // A ring by hand, as docs/RINGS.md describes it: its descriptors and its memory, to be used correctly or not.
-// Lifetime: the session owns the ring. Threads: none.
+// Lifetime: the session owns the ring.
+// Threads:  none.
 class RawRing {
  public:
   // In the session of the client's connection. Null if a call or a ticket was refused.

@@ -36,7 +36,8 @@ struct PeerOptions {
 };
 
 // The program rnicd_foreign_peer: a queue pair on the far card without rnicd. An unexpected failure of a step is a test
-// failure. Lifetime: the destructor kills the process.
+// failure.
+// Lifetime: the destructor kills the process.
 class ForeignPeer {
  public:
   explicit ForeignPeer(const PeerOptions& options = {});

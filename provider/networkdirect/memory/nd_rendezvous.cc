@@ -1,20 +1,20 @@
-#include "provider/networkdirect/memory/nd_meeting.h"
+#include "provider/networkdirect/memory/nd_rendezvous.h"
 
 #include <utility>
 
 namespace rnicd::provider {
 
-void NdMeeting::Add(const std::string& address, const std::weak_ptr<NdEndpoint>& endpoint) {
+void NdRendezvous::Add(const std::string& address, const std::weak_ptr<NdEndpoint>& endpoint) {
   MutexLock lock(mutex_);
   entries_[address].endpoint = endpoint;
 }
 
-void NdMeeting::Remove(const std::string& address) {
+void NdRendezvous::Remove(const std::string& address) {
   MutexLock lock(mutex_);
   entries_.erase(address);
 }
 
-std::shared_ptr<NdEndpoint> NdMeeting::Meet(const std::string& address, std::string_view peer) {
+std::shared_ptr<NdEndpoint> NdRendezvous::Match(const std::string& address, std::string_view peer) {
   MutexLock lock(mutex_);
   const auto own = entries_.find(address);
   if (own == entries_.end()) {
@@ -25,7 +25,7 @@ std::shared_ptr<NdEndpoint> NdMeeting::Meet(const std::string& address, std::str
   return other != entries_.end() && other->second.wanted == address ? other->second.endpoint.lock() : nullptr;
 }
 
-NdMeeting::Relation NdMeeting::RelationOf(const std::string& address, const std::string& peer) const {
+NdRendezvous::Relation NdRendezvous::RelationOf(const std::string& address, const std::string& peer) const {
   MutexLock lock(mutex_);
   const auto other = entries_.find(peer);
   if (other == entries_.end()) {
@@ -37,7 +37,7 @@ NdMeeting::Relation NdMeeting::RelationOf(const std::string& address, const std:
   return other->second.wanted == address ? Relation::kMutual : Relation::kElsewhere;
 }
 
-std::vector<std::shared_ptr<NdEndpoint>> NdMeeting::Endpoints() const {
+std::vector<std::shared_ptr<NdEndpoint>> NdRendezvous::Endpoints() const {
   std::vector<std::shared_ptr<NdEndpoint>> endpoints;
   MutexLock lock(mutex_);
   for (const auto& [address, entry] : entries_) {

@@ -13,10 +13,11 @@ namespace rnicd::provider {
 
 class NdEndpoint;
 
-// Which queue pairs of a provider have connected to which. A connection of Network Direct has two ends with
-// different duties, so it is made when both queue pairs have named each other. It passes endpoints on and does not look
-// into them: their room is above this one. Threads: safe.
-class NdMeeting {
+// Which queue pairs of a provider have connected to which. A connection of Network Direct has two ends with different
+// duties, so it is made when both queue pairs have named each other. It passes endpoints on and does not look into
+// them: their room is above this one.
+// Threads: safe.
+class NdRendezvous {
  public:
   enum class Relation : uint8_t {
     // The peer has named nobody yet.
@@ -30,7 +31,7 @@ class NdMeeting {
   void Add(const std::string& address, const std::weak_ptr<NdEndpoint>& endpoint);
   void Remove(const std::string& address);
   // Records that `address` wants `peer`. Returns the peer if it wants `address` as well: for the second of the two.
-  std::shared_ptr<NdEndpoint> Meet(const std::string& address, std::string_view peer);
+  std::shared_ptr<NdEndpoint> Match(const std::string& address, std::string_view peer);
   Relation RelationOf(const std::string& address, const std::string& peer) const;
   // Those whose engine has not ended.
   std::vector<std::shared_ptr<NdEndpoint>> Endpoints() const;
