@@ -54,7 +54,7 @@ def map_file(ticket: bytes, length: int, magic: bytes, header_bytes: int) -> Ste
 
 
 def sleep_until_changed(file: SharedFile, wakeup: int, wakes: int, changed: Callable[[], bool], end: float) -> None:
-    """Sleeps on the futex of the word `wakes`, unless `changed`; until the daemon wakes it, or some time before `end`."""
+    """Sleeps on the futex of the word `wakes`, unless `changed`; until the daemon wakes it, or before `end`."""
     words = file.words
     seconds = max(0.0, min(SLEEP_MAX_SECONDS, end - time.monotonic()))
     before = words[wakes]
