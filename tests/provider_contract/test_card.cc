@@ -165,7 +165,7 @@ class TestProvider final : public Provider {
       : fabric_(std::make_shared<SoftFabric>(random_, std::make_unique<ThreadWorker>())),
         hardware_{.nic = std::make_shared<SoftNic>(kName, SoftOptions{}, random_, fabric_),
                   .plan = std::make_shared<Plan>(options)} {}
-  ~TestProvider() override { fabric_->engine().Stop(); }
+  ~TestProvider() override { fabric_->worker().Stop(); }
 
   std::string_view name() const override { return "test"; }
   std::vector<AdapterDescription> ListAdapters() const override {
@@ -182,7 +182,7 @@ class TestProvider final : public Provider {
   // Returns when every job that is due within the longest delay has run.
   void Settle() {
     auto over = std::make_shared<std::atomic<bool>>(false);
-    fabric_->engine().PostAfter(std::chrono::microseconds(kMostDelayMicroseconds), [over] { *over = true; });
+    fabric_->worker().PostAfter(std::chrono::microseconds(kMostDelayMicroseconds), [over] { *over = true; });
     EXPECT_TRUE(Eventually([&over] { return over->load(); }));
   }
 
