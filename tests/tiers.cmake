@@ -34,6 +34,7 @@ set(RNICD_TIERS
     "observability_prometheus                         night    -           -"
     "status_page_in_a_browser                         night    -           -"
     "jitter_is_preloaded                              all      -           -"
+    "bench_rows_of_one_process                        all      -           -"
     "generated_pages                                  first    -           -"
     "conformance_page                                 all      -           -"
     "types_of_.*                                      all      -           -"

@@ -70,6 +70,7 @@ class Crowd {
             .device_regions = [] { return uint64_t{0}; },
             .audit = [] { return metrics::AuditReading(); },
             .log_lines_lost = [] { return uint64_t{0}; },
+            .parts_not_serving = [] { return size_t{0}; },
             .process_started = 0};
   }
 
