@@ -89,6 +89,8 @@ class Checker:
                         self.report(f"{thing['metadata']['name']}: its image is {container['image']}, not rnicd:{version}")
         if f"ARG VERSION={version}\n" not in (self.repo / "Dockerfile").read_text():
             self.report(f"Dockerfile: its VERSION is not {version}")
+        tags = set(re.findall(r"/rnicd:(\S+)", (self.repo / "deploy/kubernetes/README.md").read_text()))
+        self._equal("deploy/kubernetes/README.md", "the image's tag", tags, {version})
 
     # --- configuration ----------------------------------------------------------------------------------------------
 

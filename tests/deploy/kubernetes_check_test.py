@@ -88,6 +88,11 @@ class AnOverlay(Planted):
         self.edit("Dockerfile", "ARG VERSION=", "ARG VERSION=9.")
         self.assert_found("Dockerfile", "check_images")
 
+    def test_with_another_image_on_the_page(self):
+        self.edit("deploy/kubernetes/README.md", "push registry.example.org/rnicd:0.1.0",
+                  "push registry.example.org/rnicd:latest")
+        self.assert_found("the image's tag", "check_images")
+
 
 class Configuration(Planted):
     def test_with_an_unknown_flag_of_the_daemon(self):
