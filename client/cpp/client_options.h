@@ -24,8 +24,8 @@ enum class DataPath : uint8_t {
 };
 
 // Default address of the daemon on this machine, as the device plugin and other tools name it in the environment
-// variable RNICD_SOCKET_DIR. If that is not set: on Linux the directory of its sockets, "/run/rnicd"; on Windows the name
-// of its pipe, "\\.\pipe\rnicd".
+// variable RNICD_SOCKET_DIR. If that is not set: on Linux the directory of its sockets, "/run/rnicd"; on Windows the
+// name of its pipe, "\\.\pipe\rnicd".
 std::string DefaultSocketDir();
 
 // Options of Client::Connect. The defaults suit a workload in a pod that mounts the socket directory.
