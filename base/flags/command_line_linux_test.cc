@@ -132,7 +132,7 @@ TEST_F(ReadFlagsTest, BytesThatAreNoTextAreNoPartOfAValue) {
   EXPECT_THAT(ReadFile("--tested_text=a\r--tested_number=1\r"),
               ElementsAre(HasSubstr("flags:1: must be --FLAG=VALUE")));
   EXPECT_THAT(ReadFile(std::string("--tested_text=a\0b\n", 18)), ElementsAre(HasSubstr("flags:1: must be")));
-  EXPECT_THAT(ReadFile("\xFF\xFE-\0-\0"), ElementsAre(HasSubstr("flags:1: must be"))) << "UTF-16";
+  EXPECT_THAT(ReadFile(std::string("\xFF\xFE-\0-\0", 6)), ElementsAre(HasSubstr("flags:1: must be"))) << "UTF-16";
   EXPECT_EQ(absl::GetFlag(FLAGS_tested_text), "");
 }
 

@@ -1,7 +1,7 @@
 #include <malloc.h>
-#include <string.h>
 
 #include <cstdlib>
+#include <cstring>
 
 #include "base/secrets/wipe.h"
 
