@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "daemon/app/app.h"
 #include "daemon/app/config/config.h"
 #include "daemon/app/host/process_host.h"
+#include "daemon/core/tenant/ledger.h"
 #include "daemon/policy/default_policy.h"
 
 namespace rnicd::app {
@@ -23,11 +25,21 @@ namespace {
 constexpr int kCouldNotRun = 1;
 constexpr int kBadFlags = 2;
 
+bool IsLimit(std::string_view name) {
+  for (size_t index = 0; index < core::kLimitedResourceCount; ++index) {
+    if (core::ResourceName(static_cast<core::Resource>(index)) == name) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Limits are fields of the policy: "max_regions_per_session" is regions of session_limits.
 std::string AdviceFor(const std::string& flag) {
   absl::string_view field = flag;
   const bool of_session = absl::ConsumeSuffix(&field, "_per_session");
-  if (!absl::ConsumePrefix(&field, "max_") || !(of_session || absl::ConsumeSuffix(&field, "_per_uid"))) {
+  if (!absl::ConsumePrefix(&field, "max_") || !(of_session || absl::ConsumeSuffix(&field, "_per_uid")) ||
+      !IsLimit(std::string(field))) {
     return "";
   }
   return absl::StrCat("set ", of_session ? "session_limits" : "limits", " { ", field, ": ... } in --policy_file");
@@ -78,7 +90,7 @@ int RunDaemon(int argc, char** argv, std::span<const ProviderKind> cards) {
   }
   if (config.print_default_policy) {
     std::fputs(std::string(policy::DefaultPolicyText()).c_str(), stdout);
-    return EXIT_SUCCESS;
+    return std::fflush(stdout) == 0 ? EXIT_SUCCESS : kCouldNotRun;
   }
   return RunInHost([&config](ProcessHost& host) { return Run(std::move(config), host); });
 }

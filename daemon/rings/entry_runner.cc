@@ -60,17 +60,21 @@ absl::Status Check(const Entry& entry) {
   return absl::OkStatus();
 }
 
-absl::Status GetRemoteToken(const core::SessionGuard& guard, const Submission& submitted, Outcome* outcome) {
-  RNICD_ASSIGN_OR_RETURN(const RemoteToken token, guard.regions().GetRemoteToken(MemoryRegionId{submitted.object}));
-  outcome->remote_token = token.value;
-  return absl::OkStatus();
+// The outcome of an entry that returns nothing.
+absl::StatusOr<Outcome> Ended(const absl::Status& status) {
+  return status.ok() ? absl::StatusOr<Outcome>(Outcome()) : status;
 }
 
-absl::Status ArmCq(const core::SessionGuard& guard, const Submission& submitted) {
+absl::StatusOr<Outcome> GetRemoteToken(const core::SessionGuard& guard, const Submission& submitted) {
+  RNICD_ASSIGN_OR_RETURN(const RemoteToken token, guard.regions().GetRemoteToken(MemoryRegionId{submitted.object}));
+  return Outcome{.remote_token = token.value};
+}
+
+absl::StatusOr<Outcome> ArmCq(const core::SessionGuard& guard, const Submission& submitted) {
   if (submitted.argument > static_cast<uint32_t>(CqNotifyType::kSolicited)) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "type");
   }
-  return guard.queues().Arm(CompletionQueueId{submitted.object}, static_cast<CqNotifyType>(submitted.argument));
+  return Ended(guard.queues().Arm(CompletionQueueId{submitted.object}, static_cast<CqNotifyType>(submitted.argument)));
 }
 
 }  // namespace
@@ -108,38 +112,31 @@ absl::StatusOr<EntryRunner::Payload> EntryRunner::CopyPayload(const Entry& entry
 }
 
 void EntryRunner::Execute(const Entry& entry, const core::SessionGuard& guard, Payload payload) {
-  Outcome outcome;
-  absl::Status status;
   switch (entry.submitted.opcode) {
     case Opcode::kNop:
-      break;
+      return Complete(entry, Outcome());
     case Opcode::kPost:
-      status = Post(entry, guard, payload, &outcome);
-      break;
+      return Complete(entry, Post(entry, guard, payload));
     case Opcode::kRegisterMr:
       return Register(entry, guard, payload);
     case Opcode::kDeregisterMr:
       return Deregister(entry, guard);
     case Opcode::kGetRemoteToken:
-      status = GetRemoteToken(guard, entry.submitted, &outcome);
-      break;
+      return Complete(entry, GetRemoteToken(guard, entry.submitted));
     case Opcode::kArmCq:
-      status = ArmCq(guard, entry.submitted);
-      break;
-    default:
-      status = MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "opcode");
+      return Complete(entry, ArmCq(guard, entry.submitted));
   }
-  Complete(entry, status, outcome);
+  Complete(entry, MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "opcode"));
 }
 
 // As with a call, a refused request does not refuse the entry: the requests posted before it are executed.
-absl::Status EntryRunner::Post(const Entry& entry, const core::SessionGuard& guard, Payload payload, Outcome* outcome) {
+absl::StatusOr<Outcome> EntryRunner::Post(const Entry& entry, const core::SessionGuard& guard, Payload payload) {
   const Submission& submitted = entry.submitted;
   RNICD_RETURN_IF_ERROR(ring::DecodeChain(payload, submitted.count, &chain_));
   RNICD_ASSIGN_OR_RETURN(const PostOutcome posted, guard.pairs().Post(QueuePairId{submitted.object}, chain_));
-  outcome->posted = posted.posted;
+  Outcome outcome{.posted = posted.posted};
   if (!posted.failure.ok()) {
-    SetFailure(entry, posted.failure, outcome);
+    SetFailure(entry, posted.failure, &outcome);
   }
   const uint32_t bytes = TokenBytes(submitted);
   if (bytes != 0) {
@@ -149,7 +146,7 @@ absl::Status EntryRunner::Post(const Entry& entry, const core::SessionGuard& gua
     }
     entry.ring->end().WriteResult(submitted.result_offset, std::as_bytes(std::span(tokens_)).first(bytes));
   }
-  return absl::OkStatus();
+  return outcome;
 }
 
 void EntryRunner::Register(const Entry& entry, const core::SessionGuard& guard, Payload payload) {
@@ -159,14 +156,13 @@ void EntryRunner::Register(const Entry& entry, const core::SessionGuard& guard, 
     return;
   }
   const core::Done<Registration> done = [this, entry](const absl::StatusOr<Registration>& registered) {
-    Outcome outcome;
-    if (registered.ok()) {
-      outcome.local_token = registered->local_token.value;
-      outcome.remote_token = registered->remote_token.value;
-      outcome.base_or_limit = registered->base_address.value;
-      outcome.length_or_used = registered->length;
+    if (!registered.ok()) {
+      return Complete(entry, registered.status());
     }
-    Complete(entry, registered.status(), outcome);
+    Complete(entry, Outcome{.local_token = registered->local_token.value,
+                            .remote_token = registered->remote_token.value,
+                            .base_or_limit = registered->base_address.value,
+                            .length_or_used = registered->length});
   };
   const core::RegisterArguments arguments{.region = MemoryRegionId{submitted.object},
                                           .chain = mdl_chain_,
@@ -176,12 +172,14 @@ void EntryRunner::Register(const Entry& entry, const core::SessionGuard& guard, 
 }
 
 void EntryRunner::Deregister(const Entry& entry, const core::SessionGuard& guard) {
-  const core::Done<> done = [this, entry](const absl::Status& status) { Complete(entry, status); };
+  const core::Done<> done = [this, entry](const absl::Status& status) { Complete(entry, Ended(status)); };
   core::FinishUnlessPending(guard.regions().Deregister(MemoryRegionId{entry.submitted.object}, {}, done), done);
 }
 
-void EntryRunner::Complete(const Entry& entry, const absl::Status& status, Outcome outcome) {
+void EntryRunner::Complete(const Entry& entry, const absl::StatusOr<Outcome>& ended) {
   const Submission& submitted = entry.submitted;
+  const absl::Status& status = ended.status();
+  Outcome outcome = status.ok() ? *ended : Outcome();
   outcome.user_data = submitted.user_data;
   outcome.opcode = submitted.opcode;
   if (!status.ok()) {

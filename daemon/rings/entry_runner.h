@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/ndk/post_outcome.h"
 #include "base/ndk/registration.h"
 #include "base/ndk/work_request.h"
@@ -46,12 +46,12 @@ class EntryRunner {
   // What an entry needs of the payload area, copied.
   absl::StatusOr<Payload> CopyPayload(const Entry& entry);
   void Execute(const Entry& entry, const core::SessionGuard& guard, Payload payload);
-  absl::Status Post(const Entry& entry, const core::SessionGuard& guard, Payload payload, ring::Outcome* outcome);
+  absl::StatusOr<ring::Outcome> Post(const Entry& entry, const core::SessionGuard& guard, Payload payload);
   void Register(const Entry& entry, const core::SessionGuard& guard, Payload payload);
   void Deregister(const Entry& entry, const core::SessionGuard& guard);
 
   // Completes an entry, and reports how it ended: its audit line, and its count if it was refused.
-  void Complete(const Entry& entry, const absl::Status& status, ring::Outcome outcome = {});
+  void Complete(const Entry& entry, const absl::StatusOr<ring::Outcome>& ended);
 
   std::atomic<uint64_t> refused_{0};
   // Used again for each entry.

@@ -204,12 +204,15 @@ TEST(Lifecycle, UnknownFlagsAndValuesOfTheWrongKindAreRefusedWithStatusTwo) {
 }
 
 TEST(Lifecycle, ALimitThatIsNoFlagIsRefusedWithItsFieldOfThePolicy) {
-  const std::string errors = RunToItsEnd({.flags = {"--max_regions_per_session=5", "--max_sessions_per_uid=5"}}).errors;
+  const std::string errors =
+      RunToItsEnd({.flags = {"--max_regions_per_session=5", "--max_sessions_per_uid=5", "--max_connection_per_uid=5"}})
+          .errors;
   EXPECT_NE(errors.find("--max_regions_per_session: there is no such flag; set session_limits { regions: "),
             std::string::npos)
       << errors;
   EXPECT_NE(errors.find("--max_sessions_per_uid: there is no such flag; set limits { sessions: "), std::string::npos)
       << errors;
+  EXPECT_NE(errors.find("--max_connection_per_uid: there is no such flag\n"), std::string::npos) << "no limit's name";
 }
 
 TEST(Lifecycle, TheDefaultPolicyIsPrintedAndIsAPolicyFile) {
