@@ -5,7 +5,6 @@
 #include "absl/strings/cord.h"
 #include "base/status.h"
 #include "client/cpp/channel/channel.h"
-#include "client/cpp/channel/daemon_address.h"
 #include "client/cpp/transport_failure.h"
 
 namespace rnicd::inline client {
@@ -15,21 +14,27 @@ constexpr uint32_t kPageSize = 10'000;
 
 }  // namespace
 
-Admin::Admin(const std::string& admin_socket_dir, std::chrono::milliseconds call_timeout)
-    : call_timeout_(call_timeout) {
-  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = ConnectAsOperator(admin_socket_dir, call_timeout);
-  connected_ = channel.status();
-  if (connected_.ok()) {
-    stub_ = v1::AdminService::NewStub(*channel);
-    health_ = grpc::health::v1::Health::NewStub(*channel);
+Admin::Admin(std::string admin_socket_dir, std::chrono::milliseconds call_timeout)
+    : admin_socket_dir_(std::move(admin_socket_dir)), call_timeout_(call_timeout) {}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> Admin::Connected() {
+  {
+    MutexLock lock(mutex_);
+    if (!HasEnded(connection_)) {
+      return connection_.channel;
+    }
   }
+  RNICD_ASSIGN_OR_RETURN(OperatorConnection connection, ConnectAsOperator(admin_socket_dir_, call_timeout_));
+  MutexLock lock(mutex_);
+  connection_ = std::move(connection);
+  return connection_.channel;
 }
 
 template <typename Request, typename Response>
 absl::StatusOr<Response> Admin::Call(grpc::Status (AdminStub::*method)(grpc::ClientContext*, const Request&, Response*),
                                      const std::type_identity_t<Request>& request) {
-  RNICD_RETURN_IF_ERROR(connected_);
-  return CallUnary(*stub_, method, request, call_timeout_);
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connected());
+  return CallUnary(*v1::AdminService::NewStub(channel), method, request, call_timeout_);
 }
 
 // Follows the page tokens.
@@ -58,11 +63,12 @@ absl::StatusOr<v1::GetStatusResponse> Admin::Status() { return Call(&v1::AdminSe
 
 absl::StatusOr<bool> Admin::Serving(const char* service) {
   using grpc::health::v1::HealthCheckResponse;
-  RNICD_RETURN_IF_ERROR(connected_);
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connected());
   grpc::health::v1::HealthCheckRequest request;
   request.set_service(service);
   RNICD_ASSIGN_OR_RETURN(const HealthCheckResponse response,
-                         CallUnary(*health_, &grpc::health::v1::Health::Stub::Check, request, call_timeout_));
+                         CallUnary(*grpc::health::v1::Health::NewStub(channel), &grpc::health::v1::Health::Stub::Check,
+                                   request, call_timeout_));
   return response.status() == HealthCheckResponse::SERVING;
 }
 
@@ -113,11 +119,11 @@ absl::StatusOr<std::string> Admin::SetLogLevel(const std::string& level) {
 
 // Not through CallUnary: only the daemon's text has the mistake in the file and its line.
 absl::Status Admin::ReloadPolicy() {
-  RNICD_RETURN_IF_ERROR(connected_);
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connected());
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + call_timeout_);
   v1::ReloadPolicyResponse response;
-  const grpc::Status outcome = stub_->ReloadPolicy(&context, {}, &response);
+  const grpc::Status outcome = v1::AdminService::NewStub(channel)->ReloadPolicy(&context, {}, &response);
   absl::Status status = StatusFromGrpc(outcome);
   if (status.ok() || IsTransportFailure(status)) {
     return status;

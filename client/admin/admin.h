@@ -7,21 +7,25 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "client/cpp/channel/daemon_address.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "rnicd/v1/admin_service.grpc.pb.h"
 
 namespace rnicd::inline client {
 
 // The operator's interface to the node, over the admin socket. Lists are fetched page by page to their end.
-// Errors: METHOD_NOT_PERMITTED and those of the call; transport failures, also when the caller may not open the socket
-// and when the daemon does not respond in time.
+// It connects when it is first called, and again after the daemon ended the connection.
+// Threads: safe.
+// Errors:  METHOD_NOT_PERMITTED and those of the call; transport failures, also when the caller may not open the socket
+//          and when the daemon does not respond in time.
 class Admin {
  public:
   static constexpr std::chrono::milliseconds kDefaultTimeout{30'000};
 
   // `admin_socket_dir`: the directory of admin.sock; on Windows the name of the operators' pipe. `call_timeout` is for
-  // each call to the daemon, and so for each page of a list; above 0.
-  explicit Admin(const std::string& admin_socket_dir, std::chrono::milliseconds call_timeout = kDefaultTimeout);
+  // connecting, and for each call to the daemon, and so for each page of a list; above 0.
+  explicit Admin(std::string admin_socket_dir, std::chrono::milliseconds call_timeout = kDefaultTimeout);
 
   absl::StatusOr<v1::GetStatusResponse> Status();
   // Whether the daemon reports SERVING: for its workloads, and for itself alone.
@@ -63,11 +67,13 @@ class Admin {
                                                                                Response*),
                                              const ItemsOf& items_of);
 
+  // The channel of the open connection, or of a new one. Errors: those of the connection.
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connected();
+
+  const std::string admin_socket_dir_;
   const std::chrono::milliseconds call_timeout_;
-  // OK, or why there are no stubs.
-  absl::Status connected_;
-  std::unique_ptr<AdminStub> stub_;
-  std::unique_ptr<grpc::health::v1::Health::Stub> health_;
+  Mutex mutex_;
+  OperatorConnection connection_ RNICD_GUARDED_BY(mutex_);
 };
 
 }  // namespace rnicd::inline client

@@ -30,10 +30,12 @@ class HangingDaemon {
   ~HangingDaemon() { std::filesystem::remove_all(folder_); }
 
   const std::string& folder() const { return folder_; }
+  // The next connection that the kernel has completed; invalid if there is none.
+  UniqueFd Accept() { return UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)); }
 
  private:
   std::string folder_;
-  const UniqueFd socket_{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const UniqueFd socket_{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
 };
 
 // The first alone would take longer than all of them may, if it took the default.
@@ -48,6 +50,19 @@ TEST(Admin, ACallToADaemonThatHangsEndsAfterTheTimeoutOfTheCaller) {
   EXPECT_TRUE(IsTransportFailure(admin.BindGrant(1, "").status()));
   EXPECT_TRUE(IsTransportFailure(admin.SetPods({})));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, Admin::kDefaultTimeout);
+}
+
+TEST(Admin, ConnectsAgainOnlyAfterTheDaemonEndedTheConnection) {
+  HangingDaemon daemon;
+  Admin admin(daemon.folder(), std::chrono::milliseconds(1));
+  EXPECT_FALSE(admin.Status().ok());
+  UniqueFd first = daemon.Accept();
+  EXPECT_TRUE(first.valid());
+  EXPECT_FALSE(admin.Live().ok());
+  EXPECT_FALSE(daemon.Accept().valid());
+  first.Reset(-1);
+  EXPECT_FALSE(admin.Status().ok());
+  EXPECT_TRUE(daemon.Accept().valid());
 }
 
 }  // namespace

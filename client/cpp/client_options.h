@@ -40,7 +40,8 @@ struct ClientOptions {
   std::string grant;
   // A name from ListAdapters. Empty means the node's first adapter.
   std::string adapter_name;
-  // Timeout of one call, which then fails with kDeadlineExceeded. The time to register memory is linear in its size.
+  // Timeout of connecting, and of one call, which then fails with kDeadlineExceeded. The time to register memory is
+  // linear in its size.
   std::chrono::milliseconds call_deadline{30'000};
   // Timeout of one destructor's wait for the daemon. After one destructor timed out, later destructors of the same
   // connection do not wait at all; the daemon releases everything when the connection or the process ends.

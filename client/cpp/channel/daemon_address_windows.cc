@@ -72,10 +72,12 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectAsWorkload(const std::stri
   return ConnectTo(address, deadline);
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectAsOperator(const std::string& address,
-                                                                 std::chrono::milliseconds deadline) {
-  return ConnectTo(address, deadline);
+absl::StatusOr<OperatorConnection> ConnectAsOperator(const std::string& address, std::chrono::milliseconds deadline) {
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, ConnectTo(address, deadline));
+  return OperatorConnection{.channel = std::move(channel), .socket = UniqueFd()};
 }
+
+bool HasEnded(const OperatorConnection& connection) { return connection.channel == nullptr; }
 
 // The pipe itself carries handles.
 absl::StatusOr<std::string> DescriptorAddress(const std::string& address, const std::string& /*name*/) {

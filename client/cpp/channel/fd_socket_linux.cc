@@ -1,8 +1,5 @@
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -10,11 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/files/sent_descriptors_linux.h"
 #include "base/status.h"
 #include "client/cpp/channel/fd_socket.h"
-#include "client/cpp/channel/unix_channel.h"
+#include "client/cpp/channel/unix_socket_linux.h"
 #include "client/cpp/transport_failure.h"
 #include "rnicd/v1/fd_channel.pb.h"
 #include "wire/error_detail.h"
@@ -29,54 +27,14 @@ struct Reply {
   std::vector<UniqueFd> descriptors;
 };
 
-absl::Status SocketFailure(std::string_view call, int error_number) {
+absl::Status SocketFailure(absl::string_view call, int error_number) {
   const bool late = error_number == EAGAIN || error_number == EWOULDBLOCK || error_number == EINPROGRESS;
   return TransportFailure(late ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kUnavailable,
-                          std::string(call) + " on the fd socket: " + std::strerror(error_number));
+                          absl::StrCat(call, " on the fd socket: ", std::strerror(error_number)));
 }
 
 absl::Status BrokenReply(std::string_view what) {
   return TransportFailure(absl::StatusCode::kInternal, "the reply on the fd socket " + std::string(what));
-}
-
-// Sets the timeout of the next blocking call on the socket to the time left until the deadline.
-void SetTimeouts(int socket_fd, Instant deadline) {
-  // A timeout of zero would mean to wait forever.
-  const auto left = std::max(std::chrono::duration_cast<std::chrono::microseconds>(deadline - Instant::clock::now()),
-                             std::chrono::microseconds(1));
-  const timeval timeout = {.tv_sec = left.count() / 1'000'000, .tv_usec = left.count() % 1'000'000};
-  setsockopt(socket_fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-  setsockopt(socket_fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-}
-
-// Repeats a system call that a signal interrupted, as long as the deadline allows.
-template <typename Call>
-ssize_t Uninterrupted(int socket_fd, Instant deadline, const Call& call) {
-  for (;;) {
-    SetTimeouts(socket_fd, deadline);
-    const ssize_t result = call();
-    if (result >= 0 || errno != EINTR) {
-      return result;
-    }
-  }
-}
-
-absl::StatusOr<UniqueFd> Connect(const std::string& socket_path, Instant deadline) {
-  RNICD_RETURN_IF_ERROR(CheckUnixAddress(socket_path));
-  UniqueFd socket_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!socket_fd.valid()) {
-    return SocketFailure("socket", errno);
-  }
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  const auto connect_once = [&] {
-    return connect(socket_fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-  };
-  if (Uninterrupted(socket_fd.get(), deadline, connect_once) != 0) {
-    return SocketFailure("connect", errno);
-  }
-  return socket_fd;
 }
 
 bool IsClosed(int error_number) { return error_number == EPIPE || error_number == ECONNRESET; }
@@ -153,7 +111,7 @@ void AwaitEnd(int socket_fd, Instant deadline) {
 
 absl::StatusOr<Reply> ExchangeOnce(const std::string& socket_path, const std::string& fd_ticket, int fd,
                                    Instant deadline) {
-  RNICD_ASSIGN_OR_RETURN(const UniqueFd socket_fd, Connect(socket_path, deadline));
+  RNICD_ASSIGN_OR_RETURN(const UniqueFd socket_fd, ConnectUnixSocket(socket_path, SOCK_SEQPACKET, deadline));
   v1::FdRequest request;
   request.set_fd_ticket(fd_ticket);
   request.set_fd_count(fd >= 0 ? 1 : 0);

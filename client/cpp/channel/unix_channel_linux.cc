@@ -1,4 +1,7 @@
+#include <fcntl.h>
 #include <sys/un.h>
+
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -6,6 +9,7 @@
 #include "client/cpp/channel/channel.h"
 #include "client/cpp/channel/unix_channel.h"
 #include "grpcpp/create_channel.h"
+#include "grpcpp/create_channel_posix.h"
 #include "grpcpp/security/credentials.h"
 
 namespace rnicd::inline client {
@@ -22,6 +26,14 @@ absl::Status CheckUnixAddress(const std::string& path) {
 
 std::string UnixTarget(const std::string& path) {
   return "unix:" + absl::StrReplaceAll(path, {{"%", "%25"}, {"#", "%23"}, {"?", "%3F"}});
+}
+
+std::shared_ptr<grpc::Channel> MakeChannelOver(UniqueFd connected_socket) {
+  // gRPC takes the socket for one that does not block.
+  fcntl(connected_socket.get(), F_SETFL, fcntl(connected_socket.get(), F_GETFL) | O_NONBLOCK);
+  grpc::ChannelArguments arguments = LocalChannelArguments();
+  arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
+  return grpc::CreateCustomInsecureChannelFromFd("rnicd", connected_socket.Release(), arguments);
 }
 
 std::shared_ptr<grpc::Channel> MakeUnixChannel(const std::string& path) {

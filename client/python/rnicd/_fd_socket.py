@@ -8,7 +8,7 @@ import os
 import socket
 import time
 
-from . import _failures, errors
+from . import _failures, _full_queue, errors
 from ._effects import Exchange
 from ._proto import fd_channel_pb2
 
@@ -40,10 +40,11 @@ def exchange_once(path: str, wanted: Exchange, end: float) -> int:
 
     Errors: Refused, Unavailable, TimedOut.
     """
-    seconds = max(end - time.monotonic(), _SECONDS_MIN)
     request = fd_channel_pb2.FdRequest(fd_ticket=wanted.ticket, fd_count=0 if wanted.descriptor < 0 else 1)
     try:
-        packet, received = _talk(path, request.SerializeToString(), wanted.descriptor, seconds)
+        packet, received = _talk(path, request.SerializeToString(), wanted.descriptor, end)
+    except errors.TimedOut:
+        raise
     except socket.timeout as failure:
         raise errors.TimedOut("no answer on fd.sock in time") from failure
     except OSError as failure:
@@ -55,10 +56,10 @@ def exchange_once(path: str, wanted: Exchange, end: float) -> int:
     return received[0] if received else -1
 
 
-def _talk(path: str, request: bytes, descriptor: int, seconds: float) -> tuple[bytes, list[int]]:
+def _talk(path: str, request: bytes, descriptor: int, end: float) -> tuple[bytes, list[int]]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-        connection.settimeout(seconds)
-        connection.connect(path)
+        _connect(connection, path, end)
+        connection.settimeout(max(end - time.monotonic(), _SECONDS_MIN))
         # A connection that the daemon has refused may be closed already. Its reply says why; if the request was still
         # sent, the first read reports the loss of that, once.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -78,6 +79,18 @@ def _talk(path: str, request: bytes, descriptor: int, seconds: float) -> tuple[b
         _close_all(received)
         raise ConnectionError("the daemon hung up, or its packet was cut")
     return packet, received
+
+
+def _connect(connection: socket.socket, path: str, end: float) -> None:
+    """Not by a connect that blocks: a signal's handler would make Python take an interrupted one for connected."""
+    connection.setblocking(False)
+    pauses = _full_queue.pauses(end)
+    while True:
+        try:
+            connection.connect(path)
+            return
+        except BlockingIOError:
+            time.sleep(next(pauses))
 
 
 def _receive(connection: socket.socket) -> tuple[bytes, list[int], int]:

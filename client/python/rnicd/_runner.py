@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import threading
+import time
 import weakref
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
-from . import _events, _fd_socket, _fork, errors
+from . import _events, _fd_socket, _fork, _full_queue, errors
 from ._channel import Channel
 from ._effects import Effect, Exchange, Result, Steps, Submit, Work
 from ._handle import Handle
@@ -28,22 +29,32 @@ class SyncLink(Link):
         self.ring: Optional[SyncRing] = None
         """Opened by the first request that may travel through it."""
         self._opening = threading.Lock()
-        self.channel = Channel(self.socket_dir)
+        self.channel: Channel
         self.events = _events.Router()
         self._stream: Any = None
         self._finalizer: Any = None
 
     def start(self, label: str, grant: Any, adapter: str) -> None:
-        """Opens the session. Nothing is left when it fails."""
-        try:
-            self.run(self.open(label, grant, adapter))
-        except BaseException:
-            self.channel.close()
-            raise
+        """Connects and opens the session. Nothing is left when it fails."""
+        pauses = _full_queue.pauses(time.monotonic() + self.seconds)
+        while not self._connect(label, grant, adapter):
+            time.sleep(next(pauses))
         weak = weakref.WeakMethod(self.end)
         self.events.on_end(lambda lost: (weak() or _ignore)(lost))
         self._stream = _events.start(self.channel, self.events)
         self._finalizer = _events.end_when_dropped(self, self.generation, self._stream, self.channel)
+
+    def _connect(self, label: str, grant: Any, adapter: str) -> bool:
+        """Opens the session over a new channel. False: the daemon's queue is full."""
+        self.channel = Channel(self.socket_dir)
+        try:
+            self.run(self.open(label, grant, adapter))
+        except BaseException as failure:
+            self.channel.close()
+            if _full_queue.is_cause(failure):
+                return False
+            raise
+        return True
 
     def run(self, steps: Steps[Result]) -> Result:
         """Performs the steps one after another and returns the operation's result."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Coroutine, Generator, Generic, Optional, 
 
 import grpc
 
-from .. import _channel, _events, _failures, _fd_socket, _fork, errors
+from .. import _channel, _events, _failures, _fd_socket, _fork, _full_queue, errors
 from .._effects import Effect, Call, Exchange, Result, Steps, Submit, Work
 from .._handle import Handle
 from .._link import Link
@@ -37,8 +37,7 @@ class AsyncLink(Link):
         self._opening = asyncio.Lock()
         self.watches: weakref.WeakSet[PipeWatch] = weakref.WeakSet()
         """Of mapped queues, which learn the session's end from here."""
-        self._channel = grpc.aio.insecure_channel(_channel.target(self.socket_dir), options=_channel.OPTIONS)
-        _fork.keep_in_children(self._channel)
+        self._channel: Any = None
         self._methods: dict[tuple[str, str], Any] = {}
         self.events = _events.Router()
         self._known_end = asyncio.Event()
@@ -46,12 +45,10 @@ class AsyncLink(Link):
         self._finalizer: Any = None
 
     async def start(self, label: str, grant: Any, adapter: str) -> None:
-        """Opens the session. Nothing is left when it fails."""
-        try:
-            await self.run(self.open(label, grant, adapter))
-        except BaseException:
-            await self._channel.close()
-            raise
+        """Connects and opens the session. Nothing is left when it fails."""
+        pauses = _full_queue.pauses(time.monotonic() + self.seconds)
+        while not await self._connect(label, grant, adapter):
+            await asyncio.sleep(next(pauses))
         weak, known = weakref.WeakMethod(self.end), self._known_end
 
         def on_end(lost: errors.SessionLost) -> None:
@@ -67,6 +64,20 @@ class AsyncLink(Link):
         self._reader = loop.create_task(reading)
         self._finalizer = weakref.finalize(self, _abandon, loop, self._reader, self._channel)
         self._finalizer.atexit = False
+
+    async def _connect(self, label: str, grant: Any, adapter: str) -> bool:
+        """Opens the session over a new channel. False: the daemon's queue is full."""
+        self._channel = grpc.aio.insecure_channel(_channel.target(self.socket_dir), options=_channel.OPTIONS)
+        _fork.keep_in_children(self._channel)
+        self._methods.clear()
+        try:
+            await self.run(self.open(label, grant, adapter))
+        except BaseException as failure:
+            await self._channel.close()
+            if _full_queue.is_cause(failure):
+                return False
+            raise
+        return True
 
     async def run(self, steps: Steps[Result]) -> Result:
         """Performs the steps one after another and returns the operation's result."""
