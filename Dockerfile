@@ -47,7 +47,7 @@ LABEL org.opencontainers.image.title="rnicd" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION"
 # Writable also in a read-only container.
-VOLUME ["/run/rnicd", "/run/rnicd-admin"]
+VOLUME ["/run/rnicd", "/run/rnicd-admin", "/run/rnicd-doors"]
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=5s --retries=3 \
   CMD ["/usr/bin/rnicctl", "health", "--live"]

@@ -26,6 +26,11 @@ TEST(GrantOptions, NameIsEnough) {
   EXPECT_EQ(request->session_limits().ByteSizeLong(), 0u);
 }
 
+TEST(GrantOptions, ADoorIsMadeOnRequestOnly) {
+  EXPECT_FALSE(Create({"--name", "ml"})->door());
+  EXPECT_TRUE(Create({"--name", "ml", "--door"})->door());
+}
+
 TEST(GrantOptions, EveryOptionIsRead) {
   const auto request = Create({"--name",           "ml",
                                "--pod-uid",        "0123456789abcdef0123456789abcdef",
@@ -60,6 +65,7 @@ TEST(GrantOptions, MistakesAreNamed) {
   };
   const std::vector<Case> cases = {
       {{}, "option --name is missing"},
+      {{"--name=x", "--door", "--secret-only"}, "options --door and --secret-only exclude each other"},
       {{"--name=x", "--pinned=many"}, "option --pinned: 'many' is not a size such as 64KiB, 64MiB or 1GiB"},
       {{"--name=x", "--rate=1KiB"}, "option --rate: '1KiB' is not a number"},
       {{"--name=x", "--limits=pages=3"}, "option --limits: 'pages' is not a limit of policy.proto"},
@@ -87,6 +93,8 @@ TEST(OperatorsCommands, MistakesExitWithTwo) {
       {"grant", "revoke", "many"},
       {"grant", "list", "17"},
       {"grant", "list", "--name", "x"},
+      {"grant", "list", "--door"},
+      {"doors", "17"},
       {"grant", "revoke", "17", "--pinned", "4096"},
       {"inspect"},
       {"inspect", "-17"},
@@ -109,6 +117,7 @@ TEST(OperatorsCommands, MistakesExitWithTwo) {
 
 TEST(OperatorsCommands, WithoutDaemonTheyExitWithOne) {
   for (const std::vector<std::string>& line : std::vector<std::vector<std::string>>{{"tenants"},
+                                                                                    {"doors"},
                                                                                     {"top", "--count=1"},
                                                                                     {"inspect", "17"},
                                                                                     {"evict", "0x11"},

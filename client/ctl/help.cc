@@ -100,7 +100,7 @@ constinit const CommandSpec kHelpCommand = {
     .argument_name = "COMMAND",
     .argument_choices =
         "adapters alloc register demo selftest pingpong regions sessions status health tenants top inspect evict grant "
-        "drain log-level reload dump completion version",
+        "doors drain log-level reload dump completion version",
     .run = RunHelp,
 };
 

@@ -12,8 +12,8 @@
 #include "client/admin/amounts.h"
 
 ABSL_FLAG(std::string, admin_socket_dir, "/run/rnicd-admin", "directory of the daemon's admin.sock");
-ABSL_FLAG(std::string, socket_dir, "/run/rnicd", "directory of the workloads' sockets on the node");
-ABSL_FLAG(std::string, container_socket_dir, "/run/rnicd", "path of that directory inside containers");
+ABSL_FLAG(std::string, door_dir, "/run/rnicd-doors", "directory of the doors on the node");
+ABSL_FLAG(std::string, container_socket_dir, "/run/rnicd", "path of a container's door inside the container");
 ABSL_FLAG(std::string, kubelet_dir, "/var/lib/kubelet/device-plugins", "directory of kubelet.sock");
 ABSL_FLAG(std::string, pod_resources_socket, "/var/lib/kubelet/pod-resources/kubelet.sock",
           "the kubelet's pod resources socket, for the holders of devices; empty: holders are unknown, and grants are "
@@ -46,10 +46,6 @@ ABSL_FLAG(
     int64_t, daemon_timeout_ms, 5000,
     "how long the daemon may be away or hang before devices turn unhealthy and Allocate fails; a call to a daemon that "
     "hangs takes at least 1000; 0 to 60000");
-ABSL_FLAG(
-    std::string, cdi_dir, "",
-    "write a CDI specification there and name its device in Allocate, instead of a mount; container engines look in "
-    "/var/run/cdi");
 ABSL_FLAG(std::string, node_name, "", "this node's name in the cluster; needed to ask the API server");
 ABSL_FLAG(
     std::string, kubernetes_server, "",
@@ -92,15 +88,6 @@ class Reader {
       AddError(flag, absl::StrCat("must be an absolute path, not \"", absl::CHexEscape(path), "\""));
     }
     return CleanPath(path);
-  }
-
-  // A path outside of the directory that containers see.
-  std::string PrivatePath(const absl::Flag<std::string>& flag, const std::string& socket_dir) {
-    std::string path = Path(flag);
-    if (!path.empty() && NamesPartOf(socket_dir, path)) {
-      AddError(flag, "must not be --socket_dir or in it, because containers see that");
-    }
-    return path;
   }
 
  private:
@@ -174,8 +161,8 @@ std::string ClusterServerFromEnvironment() {
 Config ConfigFromFlags(std::vector<std::string>& errors) {
   Reader reader(errors);
   Config config;
-  config.socket_dir = reader.Path(FLAGS_socket_dir);
-  config.admin_socket_dir = reader.PrivatePath(FLAGS_admin_socket_dir, config.socket_dir);
+  config.admin_socket_dir = reader.Path(FLAGS_admin_socket_dir);
+  config.door_dir = reader.Path(FLAGS_door_dir);
   config.container_socket_dir = reader.Path(FLAGS_container_socket_dir);
   config.kubelet.folder = reader.Path(FLAGS_kubelet_dir);
   config.pod_resources_socket = reader.Path(FLAGS_pod_resources_socket, /*may_be_empty=*/true);
@@ -183,7 +170,7 @@ Config ConfigFromFlags(std::vector<std::string>& errors) {
   if (!config.own_pod.empty() && std::count(config.own_pod.begin(), config.own_pod.end(), '/') != 1) {
     reader.AddError(FLAGS_own_pod, "must be NAMESPACE/NAME");
   }
-  config.state_dir = reader.PrivatePath(FLAGS_state_dir, config.socket_dir);
+  config.state_dir = reader.Path(FLAGS_state_dir);
   absl::StatusOr<std::vector<ResourceSpec>> resources = ParseResources(absl::GetFlag(FLAGS_resources));
   if (resources.ok()) {
     config.resources = *std::move(resources);
@@ -197,7 +184,6 @@ Config ConfigFromFlags(std::vector<std::string>& errors) {
   config.pool_bytes = reader.Number(FLAGS_pool_bytes, 0, INT64_MAX);
   config.reconcile_interval = reader.Milliseconds(FLAGS_reconcile_interval_ms, 100, 240000);
   config.daemon_timeout = reader.Milliseconds(FLAGS_daemon_timeout_ms, 0, 60000);
-  config.cdi_dir = reader.Path(FLAGS_cdi_dir, /*may_be_empty=*/true);
   config.cluster = ClusterOptionsFrom(reader);
   config.probe = absl::GetFlag(FLAGS_probe);
   config.log = LogOptions(reader);

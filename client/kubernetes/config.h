@@ -16,8 +16,8 @@ namespace rnicd::kubernetes {
 // The plugin's configuration, validated.
 struct Config {
   std::string admin_socket_dir;
-  // Directory of the workloads' sockets: its path on the node, and its path inside containers.
-  std::string socket_dir;
+  // Directory of the doors on the node, and the path of a container's own door inside the container.
+  std::string door_dir;
   std::string container_socket_dir;
   KubeletOptions kubelet;
   // Empty: the kubelet is not asked which containers hold devices, and no grant is revoked for lack of a holder.
@@ -33,8 +33,6 @@ struct Config {
   // How long the daemon may be away before devices turn unhealthy, how long Allocate retries, and, but for a lower
   // limit, how long a call may take.
   std::chrono::milliseconds daemon_timeout{0};
-  // Directory of the CDI specification; empty: containers get a mount instead.
-  std::string cdi_dir;
   // Without a server, pods have no UIDs and labels.
   ClusterOptions cluster;
   // Check whether the running plugin serves, and exit.

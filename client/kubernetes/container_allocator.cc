@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "client/cpp/transport_failure.h"
-#include "client/kubernetes/cdi_spec.h"
 #include "client/kubernetes/node/kubelet_checkpoint.h"
 
 namespace rnicd::kubernetes {
@@ -50,36 +49,25 @@ absl::StatusOr<ContainerAllocation> ContainerAllocator::Allocate(const std::stri
   if (spec == config_.resources.end()) {
     return absl::InvalidArgumentError("this node does not offer " + resource);
   }
-  const absl::StatusOr<std::string> secret =
+  const absl::StatusOr<uint64_t> grant_id =
       WithTimeout(config_.daemon_timeout, [&] { return keeper_.Allocate(*spec, device_ids, system_clock::now()); });
   {
     MutexLock lock(mutex_);
     aftermath_.reconcile = true;
-    aftermath_.renew = aftermath_.renew || IsTransportFailure(secret.status());
+    aftermath_.renew = aftermath_.renew || IsTransportFailure(grant_id.status());
   }
-  RNICD_RETURN_IF_ERROR(secret.status());
-  return AllocationFor(*secret);
+  RNICD_RETURN_IF_ERROR(grant_id.status());
+  // The daemon may see the directory at another path.
+  return ContainerAllocation{.container_path = config_.container_socket_dir,
+                             .host_path = absl::StrCat(config_.door_dir, "/", absl::Hex(*grant_id, absl::kZeroPad16))};
 }
 
-ContainerAllocation ContainerAllocator::AllocationFor(const std::string& secret) const {
-  ContainerAllocation allocation{.environment = {{"RNICD_GRANT", secret}}};
-  if (config_.cdi_dir.empty()) {
-    allocation.environment["RNICD_SOCKET_DIR"] = config_.container_socket_dir;
-    allocation.mounts.push_back({.container_path = config_.container_socket_dir, .host_path = config_.socket_dir});
-  } else {
-    // Its specification has the mount and the variable.
-    allocation.cdi_devices.emplace_back(kCdiDevice);
-  }
-  return allocation;
-}
-
-// Allocate names neither pod nor container; before the start the checkpoint does. The kubelet writes environments to
-// its log after this call, so a secret that is read there is bound already.
+// Allocate names neither pod nor container; before the start the checkpoint does.
 absl::Status ContainerAllocator::Prepare(const std::string& resource, const std::vector<std::string>& device_ids) {
   const std::vector<CheckpointEntry> checkpoint =
       ReadKubeletCheckpoint(config_.kubelet.folder, keeper_.ResourcesInUse()).value_or(std::vector<CheckpointEntry>());
   if (const std::string other = OtherResource(checkpoint, resource, device_ids); !other.empty()) {
-    // The kubelet would choose one of the two grants at random, and log both secrets.
+    // Both doors would be mounted at one path, and the kubelet would choose one of them at random.
     return absl::FailedPreconditionError(
         absl::StrCat("the container requests ", resource, " and ", other, ", but can have one kind of unit only"));
   }

@@ -11,7 +11,7 @@
 
 namespace rnicd::kubernetes {
 
-// Gives each container a grant for its devices, and the way to the sockets.
+// Gives each container a grant for its devices, with a door of its own.
 // Lifetime: config and keeper outlive it.
 // Threads:  safe.
 class ContainerAllocator final : public Allocator {
@@ -38,8 +38,6 @@ class ContainerAllocator final : public Allocator {
   Aftermath TakeAftermath();
 
  private:
-  ContainerAllocation AllocationFor(const std::string& secret) const;
-
   const Config& config_;
   GrantKeeper& keeper_;
   Mutex mutex_;

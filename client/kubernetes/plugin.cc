@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/files/folder_linux.h"
 #include "base/status.h"
 #include "base/system/this_process.h"
 #include "client/cpp/channel/channel.h"
 #include "client/cpp/channel/unix_channel.h"
-#include "client/kubernetes/cdi_spec.h"
 #include "grpc/support/log.h"
 #include "kubelet/v1beta1/device_plugin.grpc.pb.h"
 #include "log/library_log/routes.h"
@@ -38,17 +36,6 @@ void RouteGrpcLines() {
   gpr_set_log_function(&OnLine);
   // Reads GRPC_VERBOSITY. gRPC drops every line until that is done, by this or by its first use.
   gpr_log_verbosity_init();
-}
-
-// Containers could connect as operators, or read the secrets of other containers' grants.
-absl::Status CheckHiddenFromContainers(const Config& config) {
-  for (const std::string& folder : {config.admin_socket_dir, config.state_dir}) {
-    RNICD_ASSIGN_OR_RETURN(const bool visible, IsPartOf(config.socket_dir, folder));
-    if (visible) {
-      return absl::FailedPreconditionError(folder + ": must not be --socket_dir or in it, because containers see that");
-    }
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -80,15 +67,10 @@ Plugin::Plugin(Config config, std::function<void(const absl::Status&)> on_failur
 Plugin::~Plugin() { Stop(); }
 
 absl::Status Plugin::Start() {
-  RNICD_RETURN_IF_ERROR(CheckHiddenFromContainers(config_));
   if (const absl::Status loaded = keeper_.Load(); absl::IsDataLoss(loaded)) {
     logger_.Error("grants that the daemon does not know are lost", {{"error", std::string(loaded.message())}});
   } else if (!loaded.ok()) {
     return loaded;
-  }
-  if (!config_.cdi_dir.empty()) {
-    RNICD_RETURN_IF_ERROR(WriteCdiSpec(
-        config_.cdi_dir, {.container_path = config_.container_socket_dir, .host_path = config_.socket_dir}));
   }
   std::vector<OfferedResource> offered;
   for (const auto& [resource, board] : watch_.boards()) {

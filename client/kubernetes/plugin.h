@@ -29,9 +29,8 @@ class Plugin {
   // Calls Stop.
   ~Plugin();
 
-  // Errors, with text for people: a state directory, a grants.json or a folder for CDI that cannot be used. A
-  // grants.json that cannot be parsed was moved aside, and is no error. Sockets are made later: what keeps them away is
-  // logged.
+  // Errors, with text for people: a state directory or a grants.json that cannot be used. A grants.json that cannot be
+  // parsed was moved aside, and is no error. Sockets are made later: what keeps them away is logged.
   absl::Status Start();
   // Grants, and the pods that hold them, are not affected.
   void Stop();

@@ -46,6 +46,8 @@ constexpr uint32_t kReaperThreads = 2;
 constexpr uint32_t kFdWorkerThreads = 1;
 // A connection takes its socket and its process; the rest is for everything else.
 constexpr uint64_t kDescriptorsPerConnection = 2;
+// Its two listeners.
+constexpr uint64_t kDescriptorsPerDoor = 2;
 constexpr uint64_t kOtherDescriptors = 128;
 
 // Shorter than ServingCheck::kDeadline, because the operators' loop waits for it.
@@ -407,7 +409,9 @@ void App::StartServingCheck() {
 
 // Logs a warning where that is too low for all possible connections, and where memory may not be of any size.
 void App::RaiseLimits() const {
-  const uint64_t wanted = config_.connections.max * kDescriptorsPerConnection + kOtherDescriptors;
+  // As many connections again at doors.
+  const uint64_t wanted = 2 * config_.connections.max * kDescriptorsPerConnection +
+                          core::kMaxGrants * kDescriptorsPerDoor + kOtherDescriptors;
   if (const std::optional<uint64_t> limit = host_.RaiseDescriptorLimit(wanted); limit.has_value()) {
     logger_.Warning("the descriptor limit is below what max_connections may need",
                     {{"limit", *limit}, {"wanted", wanted}});
@@ -472,6 +476,7 @@ std::string App::version() const { return RNICD_VERSION; }
 
 std::string App::metrics_address() const { return pages_ != nullptr ? pages_->address() : ""; }
 
+core::Doors* App::doors() const { return front_->door->doors(); }
 uint64_t App::connections() const { return front_->door->connections(); }
 
 uint64_t App::device_regions() const { return prober_->RegionsOfOthers(); }

@@ -53,6 +53,7 @@ class App final : public service::ProcessControl {
   uint64_t device_regions() const override;
   std::vector<health::AdapterHealth> adapters() const override;
   std::string policy_file() const override { return config_.policy_file; }
+  core::Doors* doors() const override;
   absl::StatusOr<std::string> SetLogLevel(std::string_view level) override;
   // A refused file leaves the policy in force; the log and the error have the reasons.
   absl::Status ReloadPolicy() override;

@@ -24,14 +24,26 @@ Refusal RefusalOfIdentity(const absl::Status& cause) {
           .cause = cause};
 }
 
-void ReportRefusal(core::Node& node, const log::Logger& logger, const Refusal& refusal, const core::Caller* caller) {
-  const auto& [reason, cause] = refusal;
+void CountRefusal(core::Node& node, std::string_view reason, core::Tenant* tenant) {
   node.observer.Report(core::ConnectionRefused{reason});
+  if (tenant != nullptr) {
+    tenant->door().Refused();
+  }
+}
+
+void ReportRefusal(core::Node& node, const log::Logger& logger, const Refusal& refusal, const core::Caller* caller,
+                   core::Tenant* tenant) {
+  const auto& [reason, cause] = refusal;
+  CountRefusal(node, reason, tenant);
   core::Decision decision;
   decision.what = "connection";
   decision.caller = caller;
   decision.status = cause.ok() ? absl::Status(CodeOf(reason), "refused at accept") : cause;
   decision.note = reason;
+  if (tenant != nullptr) {
+    decision.tenant = tenant->name();
+    decision.workload = tenant->workload();
+  }
   node.observer.Report(decision);
   logger.Debug("connection refused", {{"reason", reason}, {"cause", std::string(decision.status.message())}});
 }

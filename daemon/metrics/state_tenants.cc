@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/units.h"
@@ -23,6 +24,8 @@ struct Group {
   // Limits of the tenants that have one.
   std::array<uint64_t, core::kResourceCount> limit{};
   std::array<uint64_t, core::kResourceCount> used_of_limited{};
+  // Empty without a door.
+  std::optional<uint64_t> door_connections;
 };
 using Groups = std::map<std::string, Group, std::less<>>;
 
@@ -38,6 +41,9 @@ Groups GroupByLabel(const Sources& sources) {
       group.used[index] += used;
       group.limit[index] += limit;
       group.used_of_limited[index] += limit != 0 ? used : 0;
+    }
+    if (tenant->door().exists()) {
+      group.door_connections = group.door_connections.value_or(0) + tenant->door().connections();
     }
   }
   for (const core::SessionRegistry::Listed& listed : sources.registry.List()) {
@@ -113,7 +119,9 @@ void AddQueuePairs(const Sources& sources, const Groups& groups, Families& famil
 }
 
 void AddTallies(const Sources& sources, Families& families) {
-  families.Declare(Metric::kTenantRefusals);
+  for (const Metric metric : {Metric::kTenantRefusals, Metric::kDoorRefusals, Metric::kDoorStorms}) {
+    families.Declare(metric);
+  }
   for (const std::shared_ptr<const core::TenantTally>& tally : sources.node.tenants.Tallies()) {
     for (const bool ok : {true, false}) {
       const std::string_view result = ok ? "ok" : "error";
@@ -122,6 +130,12 @@ void AddTallies(const Sources& sources, Families& families) {
     }
     for (const auto& [reason, count] : tally->refusals()) {
       families.Add(Metric::kTenantRefusals, {tally->label(), Lower(RowOf(reason).name)}, static_cast<double>(count));
+    }
+    if (tally->door_refusals() != 0) {
+      families.Add(Metric::kDoorRefusals, {tally->label()}, static_cast<double>(tally->door_refusals()));
+    }
+    if (tally->door_storms() != 0) {
+      families.Add(Metric::kDoorStorms, {tally->label()}, static_cast<double>(tally->door_storms()));
     }
   }
 }
@@ -147,8 +161,9 @@ void AddZeros(const Sources& sources, Families& families) {
 
 void AddTenants(const Sources& sources, Families& families) {
   const Groups groups = GroupByLabel(sources);
-  for (const Metric metric : {Metric::kRegisteredBytes, Metric::kRegisteredPages, Metric::kQuotaLimitBytes,
-                              Metric::kQuotaUsedBytes, Metric::kQuotaLimitObjects, Metric::kQuotaUsedObjects}) {
+  for (const Metric metric :
+       {Metric::kRegisteredBytes, Metric::kRegisteredPages, Metric::kQuotaLimitBytes, Metric::kQuotaUsedBytes,
+        Metric::kQuotaLimitObjects, Metric::kQuotaUsedObjects, Metric::kDoorConnections}) {
     families.Declare(metric);
   }
   for (const auto& [tenant, group] : groups) {
@@ -160,6 +175,9 @@ void AddTenants(const Sources& sources, Families& families) {
     families.Add(Metric::kLingeringBytes, {tenant}, Used(group, Resource::kLingeringBytes));
     families.Add(Metric::kHeapBytes, {tenant}, Used(group, Resource::kHeapBytes));
     families.Add(Metric::kSessions, {tenant}, Used(group, Resource::kSessions));
+    if (group.door_connections.has_value()) {
+      families.Add(Metric::kDoorConnections, {tenant}, static_cast<double>(*group.door_connections));
+    }
   }
   AddQueuePairs(sources, groups, families);
   AddTallies(sources, families);

@@ -222,6 +222,22 @@ TEST_F(StateTest, RefusalsAreReportedByTenantAndReason) {
   EXPECT_THAT(Page(), HasSubstr("rnicd_refusals_total{tenant=\"uid/uid=1000\",reason=\"quota_regions\"} 1\n"));
 }
 
+TEST_F(StateTest, DoorsAreReportedByTenant) {
+  const auto grant = world_.tenants.CreateGrant({.name = "a", .door = true});
+  ASSERT_TRUE(world_.tenants.CreateGrant({.name = "without"}).ok());
+  core::DoorUse& door = grant->tenant->door();
+  EXPECT_THAT(Page(), HasSubstr("rnicd_door_connections{tenant=\"grant/a\"} 0\n"));
+  EXPECT_THAT(Page(), Not(HasSubstr("rnicd_door_refusals_total{")));
+  door.Connected();
+  door.Refused();
+  door.Stormed();
+  const std::string page = Page();
+  EXPECT_THAT(page, HasSubstr("rnicd_door_connections{tenant=\"grant/a\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_door_refusals_total{tenant=\"grant/a\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("rnicd_door_storms_total{tenant=\"grant/a\"} 1\n"));
+  EXPECT_THAT(page, Not(HasSubstr("rnicd_door_connections{tenant=\"grant/without\"}")));
+}
+
 TEST_F(StateTest, EverythingOnThePageIsInTheCatalogueWithItsLabels) {
   readings_ = {{.adapter = "soft0"}};
   Owner owner(world_);

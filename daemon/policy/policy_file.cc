@@ -72,6 +72,9 @@ core::Policy PolicyFromWire(const v1::Policy& wire) {
         {.match = MatcherFromWire(role.match()),
          .role = role.role() == v1::CALLER_ROLE_DEVICE_PLUGIN ? core::Role::kDevicePlugin : core::Role::kOperator});
   }
+  for (const v1::CallerMatch& match : wire.door()) {
+    policy.doors.push_back(MatcherFromWire(match));
+  }
   return policy;
 }
 

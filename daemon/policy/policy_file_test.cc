@@ -97,6 +97,15 @@ TEST(ParsePolicy, RolesArriveInTheirOrder) {
   EXPECT_EQ(policy->roles[1].match.gid, 6u);
 }
 
+TEST(ParsePolicy, AnyOfTheMatchesOfDoorsMayHold) {
+  const auto policy =
+      ParsePolicy("role { match { uid: 5 } role: CALLER_ROLE_DEVICE_PLUGIN } door { uid: 7 } door { gid: 8 }", "f");
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  ASSERT_EQ(policy->doors.size(), 2u);
+  EXPECT_EQ(policy->doors[0].uid, 7u);
+  EXPECT_EQ(policy->doors[1].gid, 8u);
+}
+
 TEST(ParsePolicy, CommentsMayStandAnywhere) {
   EXPECT_THAT(ErrorsIn("# ä\ntenant { # b\n name: \"a\" # c\n}\n#d\ndefault_tenant: \"a\" # e"), IsEmpty());
 }

@@ -173,6 +173,9 @@ void ValidatePolicy(const v1::Policy& policy, const SourceLocation& location, Pa
   for (int index = 0; index < policy.role_size(); ++index) {
     ValidateRole(policy.role(index), location.In(v1::Policy::kRoleFieldNumber, index, policy.role_size()), errors);
   }
+  for (int index = 0; index < policy.door_size(); ++index) {
+    ValidateMatch(policy.door(index), location.In(v1::Policy::kDoorFieldNumber, index, policy.door_size()), errors);
+  }
 }
 
 }  // namespace rnicd::policy

@@ -175,6 +175,11 @@ TEST(PolicyRules, ARoleNeedsAMatchThatCanHold) {
               ElementsAre(StartsWith("2: pod_uid must be")));
 }
 
+TEST(PolicyRules, AMatchOfDoorsMustBeOneThatCanHold) {
+  EXPECT_THAT(ErrorsIn("role { role: CALLER_ROLE_OPERATOR match { uid: 1 } }\ndoor {}"),
+              ElementsAre("2: an empty match matches no caller: give at least one condition"));
+}
+
 TEST(PolicyRules, ARoleDoesNotHangOnWhatTheDevicePluginSays) {
   EXPECT_THAT(ErrorsIn("role { role: CALLER_ROLE_OPERATOR match {\n pod_namespace: \"x\"\n} }"),
               ElementsAre(StartsWith("1: a role cannot depend on")));

@@ -28,6 +28,7 @@ class QuietProcess final : public ProcessControl {
   std::string version() const override { return "1.2.3"; }
   std::string metrics_address() const override { return "127.0.0.1:9747"; }
   uint64_t connections() const override { return 3; }
+  core::Doors* doors() const override { return doors_given; }
   uint64_t device_regions() const override { return 5; }
   std::vector<health::AdapterHealth> adapters() const override { return {}; }
   std::string policy_file() const override { return "policy.textproto"; }
@@ -38,6 +39,7 @@ class QuietProcess final : public ProcessControl {
   bool SetDraining(bool draining) override { return draining; }
 
   absl::Status reloaded;
+  core::Doors* doors_given = nullptr;
 };
 
 // Serves rings, but never takes an entry.

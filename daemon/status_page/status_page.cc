@@ -66,14 +66,22 @@ Json Pool(const core::MemoryPool* pool) {
   return rows;
 }
 
+// Null without a door.
+Json Door(const core::DoorUse& door) {
+  return door.exists()
+             ? Json{{"connections", door.connections()}, {"refused", door.refused()}, {"storms", door.storms()}}
+             : Json();
+}
+
 Json Tenants(const std::vector<std::shared_ptr<core::Tenant>>& tenants) {
   Json rows = Json::array();
   const size_t shown = std::min(tenants.size(), StatusPage::kTenantsMost);
   for (size_t index = 0; index < shown; ++index) {
-    const core::Tenant& tenant = *tenants[index];
+    core::Tenant& tenant = *tenants[index];
     rows.push_back({{"name", tenant.name()},
                     {"rule", tenant.rule()},
                     {"by_grant", tenant.grant().value != 0},
+                    {"door", Door(tenant.door())},
                     {"quotas", Quotas(*tenant.ledger())}});
   }
   return {{"rows", std::move(rows)}, {"more", tenants.size() - shown}};

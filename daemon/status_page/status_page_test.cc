@@ -30,7 +30,7 @@ const std::set<std::string> kAllowed = {
     // history
     "interval_ms", "pinned_bytes", "registered_bytes", "registrations", "calls",
     // adapters, tenants
-    "remark", "rule", "by_grant",
+    "remark", "rule", "by_grant", "door",
     // memory pool
     "memory_pool", "ready_bytes", "wanted_bytes", "hits", "misses",
     // sessions, regions

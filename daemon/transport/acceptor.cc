@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/errno_status.h"
+#include "base/status.h"
 #include "daemon/core/tenant/observation.h"
 #include "daemon/door/refusal.h"
 #include "daemon/transport/fd_packet.h"
@@ -21,16 +22,36 @@ namespace rnicd::transport {
 namespace {
 
 // Connections accepted on one socket before others have their turn.
-constexpr int kAcceptsAtOnce = 16;
-constexpr int kAcceptorEvents = 4;
+constexpr int kAcceptsAtOnce = 4;
+constexpr int kAcceptorEvents = 64;
+// What a listener may cost the others: to accept a connection that its client has left, or that is above a limit, takes
+// some 10 microseconds. All tenants share the workloads' sockets, where a storm of one has to be worked off for all.
+constexpr core::Rate kDoorPace{.per_second = 4096, .burst = 512};
+constexpr core::Rate kSharedPace{.per_second = 98304, .burst = 8192};
+constexpr std::chrono::milliseconds kRest{1};
+// A door that comes too fast again after a longer time than this begins another storm.
+constexpr std::chrono::seconds kStormEnds{1};
 // How long nobody is accepted when there is no room to refuse anybody.
 constexpr int kPauseMs = 50;
-// In place of a door: the descriptor that wakes the thread up.
-constexpr uint64_t kWakeUp = UINT64_MAX;
-
 UniqueFd OpenSpare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
+int Milliseconds(std::chrono::nanoseconds time) {
+  return static_cast<int>(std::max(std::chrono::ceil<std::chrono::milliseconds>(time).count(), int64_t{0}));
+}
+
 }  // namespace
+
+struct Acceptor::Listener : std::enable_shared_from_this<Listener> {
+  Listener(SocketKind its_kind, UniqueFd its_socket) : kind(std::move(its_kind)), socket(std::move(its_socket)) {}
+
+  SocketKind kind;
+  UniqueFd socket;
+  // Null for the operators.
+  std::unique_ptr<core::RateLimiter> pace;
+  // When the rest ends; when the last one ended; empty before the first.
+  std::optional<Instant> rests_until;
+  bool rests = false;
+};
 
 Acceptor::Acceptor(Admission admission, core::Node& node, const log::Logger& logger, door::Bulkhead& closers,
                    size_t blocked_max, OnAdmitted on_admitted)
@@ -45,18 +66,34 @@ Acceptor::Acceptor(Admission admission, core::Node& node, const log::Logger& log
 
 Acceptor::~Acceptor() { Stop(); }
 
-absl::Status Acceptor::Listen(Door door, SocketKind kind, UniqueFd listener) {
-  epoll_event event = {.events = EPOLLIN, .data = {.u64 = static_cast<uint64_t>(door)}};
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener.get(), &event) != 0) {
+// Events name the listener by its address: it is erased only between two rounds of events.
+absl::Status Acceptor::Listen(SocketKind kind, UniqueFd socket) {
+  const auto listener = std::make_shared<Listener>(std::move(kind), std::move(socket));
+  if (listener->kind.door != Door::kOperator) {
+    const core::Rate pace = listener->kind.tenant != nullptr ? kDoorPace : kSharedPace;
+    listener->pace = std::make_unique<core::RateLimiter>(node_.clock, pace);
+  }
+  epoll_event event = {.events = EPOLLIN, .data = {.ptr = listener.get()}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener->socket.get(), &event) != 0) {
     return absl::UnavailableError(ErrnoDetail("epoll_ctl", errno));
   }
-  const auto taken = std::make_shared<Listener>(Listener{.kind = kind, .socket = std::move(listener)});
-  inbox_.Post([this, door, taken] { Take(door, std::move(*taken)); });
+  inbox_.Post([this, listener] { Take(listener); });
   return absl::OkStatus();
 }
 
+void Acceptor::Leave(std::shared_ptr<core::Tenant> tenant, Inbox::Task done) {
+  inbox_.Post([this, tenant = std::move(tenant), done = std::move(done)] {
+    for (const Door door : {Door::kWorkload, Door::kFd}) {
+      if (const auto found = listeners_.extract({door, tenant.get()}); !found.empty()) {
+        Close(*found.mapped());
+      }
+    }
+    done();
+  });
+}
+
 absl::Status Acceptor::Start() {
-  epoll_event event = {.events = EPOLLIN, .data = {.u64 = kWakeUp}};
+  epoll_event event = {.events = EPOLLIN, .data = {.ptr = nullptr}};
   if (!spare_.valid() || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, inbox_.fd(), &event) != 0) {
     return absl::UnavailableError(ErrnoDetail("epoll_create1, eventfd, open", errno));
   }
@@ -75,50 +112,116 @@ void Acceptor::Stop() {
 void Acceptor::Run() {
   std::array<epoll_event, kAcceptorEvents> events;
   while (!stopping_.load()) {
-    const int count = epoll_wait(epoll_.get(), events.data(), kAcceptorEvents, paused_ ? kPauseMs : -1);
+    const int count = epoll_wait(epoll_.get(), events.data(), kAcceptorEvents, Timeout());
     Pause(closers_.size() >= blocked_max_);
+    WakeRested();
+    bool has_tasks = false;
     for (int index = 0; index < count; ++index) {
-      const uint64_t door = events[static_cast<size_t>(index)].data.u64;
-      if (door == kWakeUp) {
-        inbox_.Run();
+      auto* const listener = static_cast<Listener*>(events[static_cast<size_t>(index)].data.ptr);
+      if (listener == nullptr) {
+        has_tasks = true;
       } else if (!paused_) {
-        AcceptSome(static_cast<Door>(door));
+        AcceptSome(*listener);
       }
+    }
+    if (has_tasks) {
+      inbox_.Run();
     }
   }
   inbox_.Run();
-  for (auto& [door, listener] : listeners_) {
-    Close(std::move(listener));
+  for (auto& [place, listener] : listeners_) {
+    Close(*listener);
   }
 }
 
-void Acceptor::AcceptSome(Door door) {
-  const auto found = listeners_.find(door);
-  for (int accepted = 0; found != listeners_.end() && accepted < kAcceptsAtOnce && AcceptOne(door, found->second);
-       ++accepted) {
-  }
-}
-
-void Acceptor::Take(Door door, Listener listener) {
-  Listener earlier = std::exchange(listeners_[door], std::move(listener));
-  if (earlier.socket.valid()) {
-    // Nobody can come any more, so this ends.
-    shutdown(earlier.socket.get(), SHUT_RDWR);
-    while (!stopping_.load() && !paused_ && AcceptOne(door, earlier)) {
+void Acceptor::AcceptSome(Listener& listener) {
+  for (int accepted = 0; accepted < kAcceptsAtOnce; ++accepted) {
+    if (listener.pace != nullptr && listener.pace->Take().has_value()) {
+      return Rest(listener);
     }
-    Close(std::move(earlier));
-    spare_ = OpenSpare();
+    if (!AcceptOne(listener)) {
+      if (listener.pace != nullptr) {
+        listener.pace->Undo();
+      }
+      return;
+    }
   }
-  Watch();
+  // Others have come meanwhile, and a storm leaves this thread no other pause.
+  std::this_thread::yield();
 }
 
-bool Acceptor::AcceptOne(Door door, const Listener& listener) {
+void Acceptor::Rest(Listener& listener) {
+  const Instant now = node_.clock.Now();
+  if (!listener.rests_until.has_value() || now >= *listener.rests_until + kStormEnds) {
+    ReportStorm(listener.kind.tenant.get());
+  }
+  listener.rests = true;
+  listener.rests_until = now + kRest;
+  Watch(listener);
+  resting_.push_back(listener.weak_from_this());
+}
+
+void Acceptor::ReportStorm(core::Tenant* tenant) const {
+  core::Decision decision;
+  decision.what = "connection";
+  decision.status = MakeError(ErrorReason::RATE_LIMITED);
+  decision.note = core::kStorm;
+  if (tenant != nullptr) {
+    tenant->door().Stormed();
+    decision.tenant = tenant->name();
+    decision.workload = tenant->workload();
+  }
+  node_.observer.Report(decision);
+  logger_.Warning("connections come too fast", {{"tenant", std::string(decision.tenant)}});
+}
+
+// All rest equally long, so the first in the queue is awakened first.
+void Acceptor::WakeRested() {
+  const Instant now = node_.clock.Now();
+  while (!resting_.empty()) {
+    const std::shared_ptr<Listener> listener = resting_.front().lock();
+    if (listener != nullptr && now < *listener->rests_until) {
+      return;
+    }
+    resting_.pop_front();
+    if (listener != nullptr) {
+      listener->rests = false;
+      Watch(*listener);
+    }
+  }
+}
+
+int Acceptor::Timeout() const {
+  if (paused_) {
+    return kPauseMs;
+  }
+  const std::shared_ptr<Listener> next = resting_.empty() ? nullptr : resting_.front().lock();
+  if (next == nullptr) {
+    return resting_.empty() ? -1 : 0;
+  }
+  return Milliseconds(*next->rests_until - node_.clock.Now());
+}
+
+void Acceptor::Take(std::shared_ptr<Listener> listener) {
+  std::shared_ptr<Listener>& place = listeners_[{listener->kind.door, listener->kind.tenant.get()}];
+  const std::shared_ptr<Listener> earlier = std::exchange(place, std::move(listener));
+  if (earlier != nullptr) {
+    // Nobody can come any more, so this ends.
+    shutdown(earlier->socket.get(), SHUT_RDWR);
+    while (!stopping_.load() && !paused_ && AcceptOne(*earlier)) {
+    }
+    Close(*earlier);
+  }
+  Watch(*place);
+}
+
+bool Acceptor::AcceptOne(const Listener& listener) {
   UniqueSocket accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!accepted.valid()) {
     return GoesOnAfter(errno, listener);
   }
   auto socket = std::make_shared<ClientSocket>(std::move(accepted), listener.kind, closers_);
-  if (std::optional<AdmittedConnection> admitted = admission_.Admit(door, std::move(socket)); admitted.has_value()) {
+  if (std::optional<AdmittedConnection> admitted = admission_.Admit(std::move(socket)); admitted.has_value()) {
     on_admitted_(*std::move(admitted));
   }
   return true;
@@ -150,10 +253,11 @@ bool Acceptor::TurnAway(const Listener& listener) {
   const bool has_failed = !was_there && errno != EAGAIN;
   if (was_there) {
     const ClientSocket turned_away(std::move(accepted), listener.kind, closers_);
-    if (listener.kind.carries_packets) {
+    if (listener.kind.carries_packets()) {
       SendFdRefusal(turned_away.get(), core::kRefusedNoDescriptors, std::chrono::milliseconds(kPauseMs));
     }
-    door::ReportRefusal(node_, logger_, {.reason = core::kRefusedNoDescriptors, .cause = {}}, nullptr);
+    door::ReportRefusal(node_, logger_, {.reason = core::kRefusedNoDescriptors, .cause = {}}, nullptr,
+                        listener.kind.tenant.get());
   }
   spare_ = OpenSpare();
   Pause(has_failed || !spare_.valid());
@@ -162,31 +266,33 @@ bool Acceptor::TurnAway(const Listener& listener) {
 
 void Acceptor::Pause(bool paused) {
   if (std::exchange(paused_, paused) != paused) {
-    Watch();
+    for (const auto& [place, listener] : listeners_) {
+      Watch(*listener);
+    }
   }
 }
 
-void Acceptor::Watch() {
-  for (const auto& [door, listener] : listeners_) {
-    epoll_event event = {.events = paused_ ? 0U : EPOLLIN, .data = {.u64 = static_cast<uint64_t>(door)}};
-    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener.socket.get(), &event);
-  }
+void Acceptor::Watch(Listener& listener) const {
+  epoll_event event = {.events = paused_ || listener.rests ? 0U : EPOLLIN, .data = {.ptr = &listener}};
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener.socket.get(), &event);
 }
 
 // After the shutdown nobody can connect. Those who wait are taken out one by one: the close of the listener would
 // discard the descriptors that they have sent.
-void Acceptor::Close(Listener listener) {
+void Acceptor::Close(Listener& listener) {
   shutdown(listener.socket.get(), SHUT_RDWR);
   spare_.Reset(-1);
   while (true) {
     UniqueSocket accepted(accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!accepted.valid() && errno != EINTR && errno != ECONNABORTED) {
-      return;
+      break;
     }
     if (accepted.valid()) {
       const ClientSocket turned_away(std::move(accepted), listener.kind, closers_);
     }
   }
+  listener.socket.Reset(-1);
+  spare_ = OpenSpare();
 }
 
 }  // namespace rnicd::transport

@@ -24,10 +24,10 @@ bool CountsAgainst(std::string_view refusal) {
 }
 
 // True when the client closed the connection before it was accepted. A packet that it left on the fd socket is served.
-bool HasLeft(Door door, int socket) {
-  pollfd state = {.fd = socket, .events = POLLRDHUP, .revents = 0};
+bool HasLeft(const ClientSocket& socket) {
+  pollfd state = {.fd = socket.get(), .events = POLLRDHUP, .revents = 0};
   return poll(&state, 1, /*timeout=*/0) == 1 &&
-         (door != Door::kFd || recv(socket, nullptr, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT) <= 0);
+         (!socket.kind().carries_packets() || recv(socket.get(), nullptr, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT) <= 0);
 }
 
 // 0 when the process is not visible here.
@@ -40,58 +40,75 @@ pid_t PidOf(int socket) {
 
 }  // namespace
 
-std::optional<AdmittedConnection> Admission::Admit(Door door, std::shared_ptr<ClientSocket> socket) {
-  if (HasLeft(door, socket->get())) {
+std::optional<AdmittedConnection> Admission::Admit(std::shared_ptr<ClientSocket> socket) {
+  if (HasLeft(*socket)) {
     return std::nullopt;
   }
+  core::Tenant* const tenant = socket->kind().tenant.get();
   const pid_t pid = PidOf(socket->get());
   if (backoff_.Holds(pid, node_.clock.Now())) {
-    node_.observer.Report(core::ConnectionRefused{core::kRefusedBackoff});
-    Refuse(door, socket->get(), pid, core::kRefusedBackoff);
+    door::CountRefusal(node_, core::kRefusedBackoff, tenant);
+    Refuse(*socket, pid, core::kRefusedBackoff);
     return std::nullopt;
   }
-  const core::Caller* caller = nullptr;
-  std::optional<door::Refusal> refusal;
-  absl::StatusOr<Peer> peer;
-  if (door != Door::kOperator && entrance_.IsFull()) {
-    refusal = door::Refusal{.reason = core::kRefusedLimit, .cause = {}};
-  } else if (peer = IdentifyPeer(socket->get(), options_.rung, core::Role::kWorkload, options_.proc_folder);
-             !peer.ok()) {
-    refusal = door::RefusalOfIdentity(peer.status());
-  } else {
-    caller = &peer->caller;
-    refusal = Check(door, *socket, peer->caller);
-  }
-  if (refusal.has_value()) {
-    Refuse(door, socket->get(), pid, refusal->reason);
-    door::ReportRefusal(node_, logger_, *refusal, caller);
+  std::optional<Peer> peer;
+  if (const std::optional<door::Refusal> refusal = Check(*socket, peer); refusal.has_value()) {
+    Refuse(*socket, pid, refusal->reason);
+    door::ReportRefusal(node_, logger_, *refusal, peer.has_value() ? &peer->caller : nullptr, tenant);
     return std::nullopt;
   }
   backoff_.Admitted(pid);
-  return AdmittedConnection{.door = door, .socket = std::move(socket), .peer = *std::move(peer)};
+  return AdmittedConnection{.socket = std::move(socket), .peer = *std::move(peer)};
 }
 
-void Admission::Refuse(Door door, int socket, pid_t pid, std::string_view reason) {
+void Admission::Refuse(const ClientSocket& socket, pid_t pid, std::string_view reason) {
   const Instant now = node_.clock.Now();
   if (CountsAgainst(reason)) {
     backoff_.Refused(pid, now);
   }
   // A process that cannot be identified would be refused again.
-  if (door == Door::kFd && reason != core::kRefusedIdentity) {
-    SendFdRefusal(socket, reason, std::max(backoff_.Left(pid, now), door::ConnectBackoff::kFirst),
+  if (socket.kind().carries_packets() && reason != core::kRefusedIdentity) {
+    SendFdRefusal(socket.get(), reason, std::max(backoff_.Left(pid, now), door::ConnectBackoff::kFirst),
                   reason == core::kRefusedRate ? options_.rate.per_second : 0);
   }
 }
 
-std::optional<door::Refusal> Admission::Check(Door door, ClientSocket& socket, core::Caller& caller) {
-  socket.SetOwner(core::OwnerOf(caller));
-  if (door == Door::kOperator) {
-    // An operator is admitted even when workloads have taken every place.
-    const bool is_trusted = caller.uid == 0 || caller.uid == geteuid();
-    const std::optional<core::Role> role = node_.tenants.RoleOf(caller, is_trusted);
-    caller.role = role.value_or(core::Role::kWorkload);
-    return role ? std::nullopt : std::optional(door::Refusal{.reason = core::kRefusedRole, .cause = {}});
+// At the door of a grant it is known who pays before the process is looked at.
+std::optional<door::Refusal> Admission::Check(ClientSocket& socket, std::optional<Peer>& peer) {
+  const SocketKind& kind = socket.kind();
+  if (kind.door != Door::kOperator && entrance_.IsFull()) {
+    return door::Refusal{.reason = core::kRefusedLimit, .cause = {}};
   }
+  if (kind.tenant != nullptr) {
+    core::Caller known;
+    known.door = kind.tenant;
+    if (std::optional<door::Refusal> refusal = TakePlace(socket, known); refusal.has_value()) {
+      return refusal;
+    }
+  }
+  absl::StatusOr<Peer> identified =
+      IdentifyPeer(socket.get(), options_.rung, core::Role::kWorkload, options_.proc_folder);
+  if (!identified.ok()) {
+    return door::RefusalOfIdentity(identified.status());
+  }
+  peer = *std::move(identified);
+  peer->caller.door = kind.tenant;
+  if (kind.door == Door::kOperator) {
+    socket.SetOwner(core::OwnerOf(peer->caller));
+    return CheckRole(peer->caller);
+  }
+  return kind.tenant == nullptr ? TakePlace(socket, peer->caller) : std::nullopt;
+}
+
+std::optional<door::Refusal> Admission::CheckRole(core::Caller& caller) const {
+  const bool is_trusted = caller.uid == 0 || caller.uid == geteuid();
+  const std::optional<core::Role> role = node_.tenants.RoleOf(caller, is_trusted);
+  caller.role = role.value_or(core::Role::kWorkload);
+  return role ? std::nullopt : std::optional(door::Refusal{.reason = core::kRefusedRole, .cause = {}});
+}
+
+std::optional<door::Refusal> Admission::TakePlace(ClientSocket& socket, const core::Caller& caller) {
+  socket.SetOwner(core::OwnerOf(caller));
   door::Entrance::Outcome outcome = entrance_.Admit(socket.owner());
   if (outcome.place == nullptr) {
     return door::Refusal{.reason = outcome.refusal, .cause = {}};

@@ -23,13 +23,12 @@
 
 namespace rnicd::transport {
 
-enum class Door : uint8_t { kWorkload, kOperator, kFd };
-
 // A connection that was let in. Its socket knows its owner, and keeps its place.
 struct AdmittedConnection {
-  Door door = Door::kWorkload;
   std::shared_ptr<ClientSocket> socket;
   Peer peer;
+
+  Door door() const { return socket->kind().door; }
 };
 
 // Decides who is let in, cheapest question first: a storm of connections that are refused, or have already left, costs
@@ -49,14 +48,17 @@ class Admission {
       : options_(options), node_(node), logger_(logger), entrance_(node.clock, std::move(places), options.rate) {}
 
   // Empty when the connection is refused, or its client has left.
-  std::optional<AdmittedConnection> Admit(Door door, std::shared_ptr<ClientSocket> socket);
+  std::optional<AdmittedConnection> Admit(std::shared_ptr<ClientSocket> socket);
 
  private:
   // Counts a refusal against the process, and replies to it where that can be done without waiting: on the fd socket. A
   // gRPC library passes on nothing that a server says before the first call.
-  void Refuse(Door door, int socket, pid_t pid, std::string_view reason);
-  // Sets the caller's role, and the socket's owner and place. Empty when the peer is admitted.
-  std::optional<door::Refusal> Check(Door door, ClientSocket& socket, core::Caller& caller);
+  void Refuse(const ClientSocket& socket, pid_t pid, std::string_view reason);
+  // Identifies the peer, and sets its role and the socket's owner and place. Empty when the peer is admitted.
+  std::optional<door::Refusal> Check(ClientSocket& socket, std::optional<Peer>& peer);
+  // Operators are admitted even when workloads have taken every place.
+  std::optional<door::Refusal> CheckRole(core::Caller& caller) const;
+  std::optional<door::Refusal> TakePlace(ClientSocket& socket, const core::Caller& caller);
 
   const Options options_;
   core::Node& node_;

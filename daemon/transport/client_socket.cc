@@ -57,12 +57,12 @@ ClientSocket::~ClientSocket() {
     return;
   }
   shutdown(socket_.get(), SHUT_RDWR);  // Nothing more arrives.
-  if (HoldsDescriptors(socket_.get(), kind_.carries_packets)) {
+  if (HoldsDescriptors(socket_.get(), kind_.carries_packets())) {
     // Not the turn of its imports: a user's other processes are not to wait for a close.
     const std::string turn = absl::StrCat("close of ", owner_.empty() ? UserOf(socket_.get()) : owner_);
     const auto closed =
         std::make_shared<std::pair<std::shared_ptr<void>, UniqueSocket>>(std::move(kept_), std::move(socket_));
-    closers_.Run(turn, [closed, carries_packets = kind_.carries_packets] {
+    closers_.Run(turn, [closed, carries_packets = kind_.carries_packets()] {
       Discard(closed->second.get(), carries_packets);
       closed->second.Reset(-1);
     });

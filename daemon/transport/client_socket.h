@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "base/system/unique_socket.h"
+#include "daemon/core/tenant/tenant.h"
 #include "daemon/door/bulkhead.h"
 
 namespace rnicd::transport {
@@ -16,11 +18,17 @@ bool RefuseDescriptors(int listener);
 // True when closing the socket may discard descriptors that its client has sent, which the client can make to block.
 bool HoldsDescriptors(int socket, bool carries_packets);
 
+enum class Door : uint8_t { kWorkload, kOperator, kFd };
+
 // What is known of a client's socket from the listener that it came from.
 struct SocketKind {
-  bool carries_packets = false;
+  Door door = Door::kWorkload;
   // True when its client cannot send descriptors.
   bool refuses_descriptors = false;
+  // The grant whose door it is; null at the sockets that all share.
+  std::shared_ptr<core::Tenant> tenant;
+
+  bool carries_packets() const { return door == Door::kFd; }
 };
 
 // The accepted socket of a client, shared by those who watch and those who serve it. With the last of them the
@@ -30,7 +38,7 @@ class ClientSocket {
  public:
   // The bulkhead outlives the socket.
   ClientSocket(UniqueSocket socket, SocketKind kind, door::Bulkhead& closers)
-      : socket_(std::move(socket)), kind_(kind), closers_(closers) {}
+      : socket_(std::move(socket)), kind_(std::move(kind)), closers_(closers) {}
   ~ClientSocket();
   ClientSocket(const ClientSocket&) = delete;
   ClientSocket& operator=(const ClientSocket&) = delete;

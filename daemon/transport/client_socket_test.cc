@@ -54,7 +54,7 @@ TEST_P(ClientSocketTest, DescriptorsBehindOtherBytesAreFound) {
 TEST_P(ClientSocketTest, WithoutDescriptorsItIsClosedAtOnce) {
   const auto kept = std::make_shared<int>();
   {
-    ClientSocket socket(std::move(ours_), {.carries_packets = carries_packets()}, bulkhead_);
+    ClientSocket socket(std::move(ours_), {.door = carries_packets() ? Door::kFd : Door::kWorkload}, bulkhead_);
     socket.Keep(kept);
   }
   EXPECT_EQ(kept.use_count(), 1);
@@ -68,7 +68,7 @@ TEST_P(ClientSocketTest, OneWhoseCloseBlocksDelaysOnlyOtherClosesOfItsOwner) {
   lingering.ForgetOurs();
   const auto kept = std::make_shared<int>();
   {
-    ClientSocket socket(std::move(ours_), {.carries_packets = carries_packets()}, bulkhead_);
+    ClientSocket socket(std::move(ours_), {.door = carries_packets() ? Door::kFd : Door::kWorkload}, bulkhead_);
     socket.SetOwner("hostile");
     socket.Keep(kept);
   }

@@ -10,28 +10,26 @@
 #include "daemon/core/session/names.h"
 
 namespace rnicd::transport {
+namespace {
 
-DoorSockets::DoorSockets(SocketDirectory& workloads, SocketDirectory& operators, mode_t workload_mode,
-                         const log::Logger& logger, OnListener on_listener)
+std::string PathOf(const SocketName& name) { return absl::StrCat(name.directory->path(), "/", name.name); }
+
+}  // namespace
+
+std::vector<SocketName> WorkloadSockets(SocketDirectory& directory, mode_t mode) {
+  return {{Door::kFd, core::kFdSocketName, SOCK_SEQPACKET, mode, &directory},
+          {Door::kWorkload, core::kRpcSocketName, SOCK_STREAM, mode, &directory}};
+}
+
+SocketName OperatorSocket(SocketDirectory& directory) {
+  return {Door::kOperator, core::kAdminSocketName, SOCK_STREAM, 0600, &directory};
+}
+
+DoorSockets::DoorSockets(const std::vector<SocketName>& names, const log::Logger& logger, OnListener on_listener)
     : logger_(logger), on_listener_(std::move(on_listener)) {
-  places_ = {{.door = Door::kOperator,
-              .name = core::kAdminSocketName,
-              .type = SOCK_STREAM,
-              .mode = 0600,
-              .directory = &operators,
-              .file = {}},
-             {.door = Door::kFd,
-              .name = core::kFdSocketName,
-              .type = SOCK_SEQPACKET,
-              .mode = workload_mode,
-              .directory = &workloads,
-              .file = {}},
-             {.door = Door::kWorkload,
-              .name = core::kRpcSocketName,
-              .type = SOCK_STREAM,
-              .mode = workload_mode,
-              .directory = &workloads,
-              .file = {}}};
+  for (const SocketName& name : names) {
+    places_.push_back({.name = name, .file = {}});
+  }
 }
 
 absl::StatusOr<SocketKind> DoorSockets::Open() {
@@ -45,11 +43,14 @@ absl::StatusOr<SocketKind> DoorSockets::Open() {
 }
 
 absl::StatusOr<SocketKind> DoorSockets::Listen(Place& place) {
-  RNICD_ASSIGN_OR_RETURN(NamedListener named, place.directory->Listen(place.name, place.type, place.mode));
-  const bool carries_packets = place.door == Door::kFd;
-  const SocketKind kind = {.carries_packets = carries_packets,
-                           .refuses_descriptors = !carries_packets && RefuseDescriptors(named.listener.get())};
-  RNICD_RETURN_IF_ERROR(on_listener_(place.door, kind, std::move(named.listener)));
+  const SocketName& name = place.name;
+  RNICD_ASSIGN_OR_RETURN(NamedListener named, name.directory->Listen(name.name, name.type, name.mode));
+  SocketKind kind = {.door = name.door, .refuses_descriptors = false, .tenant = nullptr};
+  kind.refuses_descriptors = !kind.carries_packets() && RefuseDescriptors(named.listener.get());
+  if (absl::Status taken = on_listener_(kind, std::move(named.listener)); !taken.ok()) {
+    name.directory->Remove(name.name, named.file);
+    return taken;
+  }
   place.file = named.file;
   return kind;
 }
@@ -62,7 +63,7 @@ void DoorSockets::Restore() {
     for (Place& place : places_) {
       if (const absl::Status restored = open_ ? RestoreOne(place) : absl::OkStatus(); !restored.ok()) {
         std::string& paths = missing[std::string(restored.message())];
-        absl::StrAppend(&paths, paths.empty() ? "" : ", ", place.directory->path(), "/", place.name);
+        absl::StrAppend(&paths, paths.empty() ? "" : ", ", PathOf(place.name));
       }
     }
   }
@@ -74,13 +75,12 @@ void DoorSockets::Restore() {
 }
 
 absl::Status DoorSockets::RestoreOne(Place& place) {
-  RNICD_RETURN_IF_ERROR(place.directory->KeepClaim());
-  if (place.directory->Has(place.name, place.file)) {
+  RNICD_RETURN_IF_ERROR(place.name.directory->KeepClaim());
+  if (place.name.directory->Has(place.name.name, place.file)) {
     return absl::OkStatus();
   }
   RNICD_RETURN_IF_ERROR(Listen(place).status());
-  logger_.Warning("a socket was removed or replaced, and was made again",
-                  {{"path", absl::StrCat(place.directory->path(), "/", place.name)}});
+  logger_.Warning("a socket was removed or replaced, and was made again", {{"path", PathOf(place.name)}});
   return absl::OkStatus();
 }
 
@@ -105,7 +105,7 @@ void DoorSockets::Remove() {
     return;
   }
   for (const Place& place : places_) {
-    place.directory->Remove(place.name, place.file);
+    place.name.directory->Remove(place.name.name, place.file);
   }
 }
 

@@ -15,22 +15,34 @@
 
 namespace rnicd::transport {
 
-// The sockets of the front door, kept under their names: one that was removed, or whose name was given to another file,
-// is made again, and its directory as well.
+// A socket by which clients find the daemon.
+struct SocketName {
+  Door door = Door::kWorkload;
+  const char* name = nullptr;
+  int type = 0;
+  mode_t mode = 0;
+  SocketDirectory* directory = nullptr;
+};
+
+// Both that a workload needs, and the operators'.
+std::vector<SocketName> WorkloadSockets(SocketDirectory& directory, mode_t mode);
+SocketName OperatorSocket(SocketDirectory& directory);
+
+// Sockets kept under their names: one that was removed, or whose name was given to another file, is made again, and its
+// directory as well.
 // Lifetime: what it is given outlives it; the destructor removes the names.
 // Threads:  safe.
 class DoorSockets {
  public:
   // Takes over a socket that listens, in place of an earlier one of that door.
-  using OnListener = std::function<absl::Status(Door, SocketKind, UniqueFd)>;
+  using OnListener = std::function<absl::Status(SocketKind, UniqueFd)>;
 
-  DoorSockets(SocketDirectory& workloads, SocketDirectory& operators, mode_t workload_mode, const log::Logger& logger,
-              OnListener on_listener);
+  DoorSockets(const std::vector<SocketName>& names, const log::Logger& logger, OnListener on_listener);
   ~DoorSockets() { Remove(); }
   DoorSockets(const DoorSockets&) = delete;
   DoorSockets& operator=(const DoorSockets&) = delete;
 
-  // The kind of the workloads' sockets. Errors: as SocketDirectory::Listen.
+  // The kind of the last one. Errors: as SocketDirectory::Listen.
   absl::StatusOr<SocketKind> Open();
   // Makes again what is missing. Waits for nobody but the file system.
   void Restore();
@@ -41,11 +53,7 @@ class DoorSockets {
 
  private:
   struct Place {
-    Door door = Door::kWorkload;
-    const char* name = nullptr;
-    int type = 0;
-    mode_t mode = 0;
-    SocketDirectory* directory = nullptr;
+    SocketName name;
     SocketFile file;
   };
 

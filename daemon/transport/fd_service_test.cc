@@ -34,10 +34,9 @@ class FdServiceTest : public ::testing::Test {
     request.set_fd_ticket(ticket);
     request.set_fd_count(1);
     EXPECT_TRUE(SendWith(theirs.get(), request.SerializeAsString(), fd));
-    auto socket =
-        std::make_shared<ClientSocket>(UniqueSocket(ends[0]), SocketKind{.carries_packets = true}, *bulkhead_);
+    auto socket = std::make_shared<ClientSocket>(UniqueSocket(ends[0]), SocketKind{.door = Door::kFd}, *bulkhead_);
     socket->SetOwner(kOwner);
-    return {.door = Door::kFd, .socket = std::move(socket), .peer = {.caller = core::CallerNumbered(1), .process = {}}};
+    return {.socket = std::move(socket), .peer = {.caller = core::CallerNumbered(1), .process = {}}};
   }
   std::string ImportTicket() {
     const auto import = owner_.session->Begin()->memory().Import(kPage);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "daemon/transport/admission.h"
 #include "daemon/transport/client_socket.h"
 #include "daemon/transport/door_sockets.h"
+#include "daemon/transport/grant_doors.h"
 #include "daemon/transport/inbox.h"
 #include "daemon/transport/socket_directory.h"
 
@@ -34,9 +36,18 @@ struct FrontDoorOptions {
   std::string proc_folder = "/proc";
 };
 
+// The directories of its sockets, claimed; all outlive it.
+struct SocketDirectories {
+  SocketDirectory& workloads;
+  SocketDirectory& operators;
+  // That of the directories which grants get as doors.
+  SocketDirectory& doors;
+};
+
 // Accepts every connection; identifies the caller; and watches each client's socket and process until one of them ends.
-// Workloads are accepted on one thread, operators on another, and a third one watches: a storm of connections delays
-// neither an operator nor the discovery of a dead client. The third one also makes sockets again that were removed.
+// Workloads at the shared sockets are accepted on one thread, operators on another, the doors of grants on a third, and
+// a fourth one watches: a storm of connections delays neither an operator, nor who has a door, nor the discovery of a
+// dead client. The fourth one also makes sockets again that were removed.
 // Lifetime: all its arguments outlive it. Stop before destroying.
 class FrontDoor {
  public:
@@ -44,17 +55,19 @@ class FrontDoor {
   ~FrontDoor();
 
   // Opens the sockets and serves. Errors: those of SocketDirectory::Listen and ProbeIdentityRung.
-  absl::Status Start(SocketDirectory& workloads, SocketDirectory& operators);
+  absl::Status Start(const SocketDirectories& directories);
   // Accepts nothing from now on, and removes its sockets; open connections continue.
   void StopAccepting();
   // Ends every connection and the threads.
   void Stop();
 
   // One of its threads.
-  enum class Thread : uint8_t { kWorkloads, kOperators, kWatcher };
+  enum class Thread : uint8_t { kWorkloads, kOperators, kDoors, kWatcher };
   // Runs the task on the thread, from Start until Stop; that of an acceptor until StopAccepting. From any thread.
   void Post(Thread thread, Inbox::Task task);
 
+  // The doors of grants, once it was started.
+  core::Doors& doors() { return *grant_doors_; }
   // Number of connections on the workload and admin sockets.
   uint64_t connections() const { return connection_count_.load(); }
   // Once it serves: why clients do not find a socket; empty when they find all. From any thread.
@@ -71,8 +84,8 @@ class FrontDoor {
     std::unique_ptr<door::ServedConnection> served;
   };
 
-  std::unique_ptr<Acceptor> MakeAcceptor(IdentityRung rung, const std::shared_ptr<door::Places>& places,
-                                         size_t blocked_max);
+  std::unique_ptr<Acceptor> MakeAcceptor(IdentityRung rung, size_t blocked_max);
+  Acceptor& AcceptorOf(Thread thread) { return *acceptors_[static_cast<size_t>(thread)]; }
   void Run();
   void Handle(uint64_t data);
   // On the acceptors' threads.
@@ -82,7 +95,10 @@ class FrontDoor {
   // Empty when there is no such connection any more.
   std::optional<Connection> Forget(uint64_t key);
   void Close(std::optional<Connection> connection);
-  void CloseAll();
+  // Every connection, or those that came through the door of this tenant's grant.
+  void CloseAll(const core::Tenant* tenant = nullptr);
+  // Those that came through the door, when the tenant's sessions have ended: until then each client can be told why.
+  void CloseWithSessions(const std::shared_ptr<core::Tenant>& tenant);
   void CloseSilent();
   // Periodic work, if it is due.
   void Tick();
@@ -92,12 +108,14 @@ class FrontDoor {
   const door::Services services_;
   door::FileHandover handover_;
 
-  std::unique_ptr<Acceptor> workloads_;
-  std::unique_ptr<Acceptor> operators_;
+  // In the order of Thread.
+  std::array<std::unique_ptr<Acceptor>, 3> acceptors_;
   // Before its listeners are closed their names are removed.
   std::unique_ptr<DoorSockets> sockets_;
+  std::unique_ptr<GrantDoors> grant_doors_;
   UniqueFd epoll_;
-  Inbox inbox_;
+  // Shared with what ends sessions, which may post a last task when nobody runs it any more.
+  const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   std::thread thread_;
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> connection_count_{0};

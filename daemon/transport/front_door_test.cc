@@ -1,15 +1,11 @@
 #include "daemon/transport/front_door.h"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -17,114 +13,19 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/core/session/core_fixture_test.h"
-#include "daemon/core/session/names.h"
-#include "daemon/door/recording_server_fake.h"
-#include "daemon/transport/pod_names_test.h"
-#include "rnicd/v1/fd_channel.pb.h"
+#include "daemon/transport/front_door_fixture_test.h"
 
 namespace rnicd::transport {
 namespace {
 
-std::string InPod(const std::string& uid, const std::string& id = kId) { return "/kubepods/pod" + uid + "/" + id; }
-
-// A front door, and this process in a control group that each test chooses.
-class FrontDoorTest : public ::testing::Test {
- protected:
-  FrontDoorTest() {
-    char name[] = "/tmp/rnicd-test-XXXXXX";
-    root_ = mkdtemp(name);
-    for (const std::string& process : {std::string("self"), std::to_string(getpid())}) {
-      std::filesystem::create_directories(root_ + "/proc/" + process);
-    }
-    std::ofstream(root_ + "/proc/self/cgroup") << "0::/system.slice/rnicd.service\n";
-  }
-  ~FrontDoorTest() override {
-    if (door_ != nullptr) {
-      door_->Stop();
-    }
-    std::filesystem::remove_all(root_);
-  }
-
-  void Open(uint64_t max_connections_of_one, const core::WorldOptions& world = {}, const core::Rate& rate = {}) {
-    world_ = std::make_unique<core::World>(world);
-    workloads_ = std::make_unique<SocketDirectory>(*SocketDirectory::Claim(root_ + "/w", 0755));
-    operators_ = std::make_unique<SocketDirectory>(*SocketDirectory::Claim(root_ + "/o", 0700));
-    FrontDoorOptions options;
-    options.limits.max_per_owner = max_connections_of_one;
-    options.limits.rate = rate;
-    options.proc_folder = root_ + "/proc";
-    door_ = std::make_unique<FrontDoor>(options, door::Services{.node = world_->node,
-                                                                .registry = world_->registry,
-                                                                .logger = logger_,
-                                                                .bulkhead = bulkhead_,
-                                                                .server = server_});
-    ASSERT_TRUE(door_->Start(*workloads_, *operators_).ok());
-  }
-
-  void BecomeProcessOf(const std::string& group) {
-    std::ofstream(root_ + "/proc/" + std::to_string(getpid()) + "/cgroup") << "0::" << group << "\n";
-  }
-  // Connects as a process of this control group. Returns when the connection was admitted or refused.
-  UniqueFd ConnectFrom(const std::string& path, bool to_operators = false) {
-    BecomeProcessOf(path);
-    const size_t decided = Decided();
-    UniqueFd fd = Connect(to_operators);
-    EXPECT_TRUE(Eventually([&] { return Decided() > decided; })) << "the connection was neither admitted nor refused";
-    return fd;
-  }
-  UniqueFd Connect(bool to_operators = false) {
-    return ConnectTo(to_operators ? root_ + "/o/" + core::kAdminSocketName : root_ + "/w/" + core::kRpcSocketName,
-                     SOCK_STREAM);
-  }
-  static UniqueFd ConnectTo(const std::string& path, int type) {
-    sockaddr_un address = {};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-    UniqueFd fd(socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-    return fd;
-  }
-  // What the daemon says to a connection to the fd socket that sends nothing; unset when it hangs up without a word.
-  v1::ErrorDetail RefusalOnFdSocket() {
-    const UniqueFd fd = ConnectTo(root_ + "/w/" + core::kFdSocketName, SOCK_SEQPACKET);
-    std::array<char, 4096> bytes;
-    const ssize_t size = recv(fd.get(), bytes.data(), bytes.size(), 0);
-    v1::FdReply reply;
-    EXPECT_TRUE(size >= 0 && reply.ParseFromArray(bytes.data(), static_cast<int>(size)));
-    EXPECT_EQ(recv(fd.get(), bytes.data(), bytes.size(), 0), 0) << "and hangs up";
-    return reply.error();
-  }
-
-  std::vector<core::RecordedDecision> Refusals() const {
-    std::vector<core::RecordedDecision> refusals;
-    for (const core::RecordedDecision& decision : world_->observer.counts().decisions) {
-      if (decision.what == "connection") {
-        refusals.push_back(decision);
-      }
-    }
-    return refusals;
-  }
-  size_t Decided() const { return server_.admitted().size() + Refusals().size(); }
-
-  std::string root_;
-  log::Logger logger_{log::Options{}};
-  door::RecordingServer server_;
-  const SteadyClock clock_;
-  door::Bulkhead bulkhead_{clock_};
-  std::unique_ptr<core::World> world_;
-  std::unique_ptr<SocketDirectory> workloads_;
-  std::unique_ptr<SocketDirectory> operators_;
-  std::unique_ptr<FrontDoor> door_;
-};
-
 TEST_F(FrontDoorTest, EachOfItsThreadsRunsTasksBesideTheOthersThatAreHeld) {
   using Thread = FrontDoor::Thread;
   Open(0);
-  for (const Thread held : {Thread::kWorkloads, Thread::kOperators, Thread::kWatcher}) {
+  constexpr Thread kAll[] = {Thread::kWorkloads, Thread::kOperators, Thread::kDoors, Thread::kWatcher};
+  for (const Thread held : kAll) {
     Barrier barrier;
     door_->Post(held, [&] { barrier.Pass(); });
-    for (const Thread other : {Thread::kWorkloads, Thread::kOperators, Thread::kWatcher}) {
+    for (const Thread other : kAll) {
       if (other != held) {
         core::Awaited<bool> ran;
         door_->Post(other, [&] { ran.Set(true); });
@@ -269,8 +170,8 @@ TEST_F(FrontDoorTest, ThoseWhoWaitInASocketThatIsReplacedAreServed) {
                               std::make_shared<door::Places>(0, 0)),
                     world_->node, logger_, bulkhead_, SIZE_MAX,
                     [&](const AdmittedConnection&) { visitors.fetch_add(1); });
-  ASSERT_TRUE(acceptor.Listen(Door::kWorkload, {}, std::move(earlier->listener)).ok());
-  ASSERT_TRUE(acceptor.Listen(Door::kWorkload, {}, std::move(later->listener)).ok());
+  ASSERT_TRUE(acceptor.Listen({}, std::move(earlier->listener)).ok());
+  ASSERT_TRUE(acceptor.Listen({}, std::move(later->listener)).ok());
   ASSERT_TRUE(acceptor.Start().ok());
   EXPECT_TRUE(Eventually([&] { return visitors.load() == waiting.size(); })) << visitors.load();
 }

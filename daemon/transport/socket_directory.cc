@@ -106,21 +106,33 @@ absl::StatusOr<SocketDirectory> SocketDirectory::Claim(const std::string& path, 
   return SocketDirectory(path, mode, std::move(lock));
 }
 
+absl::StatusOr<SocketDirectory> SocketDirectory::Sub(const std::string& name, mode_t mode) const {
+  SocketDirectory sub(absl::StrCat(path_, "/", name), mode, UniqueFd());
+  RNICD_RETURN_IF_ERROR(sub.KeepClaim());
+  return sub;
+}
+
 // The lock tells of the directory as well: its file is in no other, and its number is taken as long as it is open.
 absl::Status SocketDirectory::KeepClaim() {
+  if (!lock_.valid()) {
+    RNICD_RETURN_IF_ERROR(Make(path_, mode_));
+    return CheckTrusted(path_);
+  }
   struct stat held = {};
   struct stat named = {};
   if (fstat(lock_.get(), &held) == 0 && lstat(LockPath(path_).c_str(), &named) == 0 && held.st_dev == named.st_dev &&
       held.st_ino == named.st_ino) {
     return absl::OkStatus();
   }
-  RNICD_ASSIGN_OR_RETURN(*this, Claim(path_, mode_));
+  // Not the path, which others read at the same time.
+  RNICD_ASSIGN_OR_RETURN(SocketDirectory again, Claim(path_, mode_));
+  lock_ = std::move(again.lock_);
   return absl::OkStatus();
 }
 
 absl::StatusOr<NamedListener> SocketDirectory::Listen(const std::string& name, int type, mode_t mode) const {
   const std::string final_path = absl::StrCat(path_, "/", name);
-  const std::string first_path = final_path + ".new";
+  const std::string first_path = final_path + kUnfinishedSuffix;
   RNICD_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(first_path));
   NamedListener named;
   named.listener = UniqueFd(socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

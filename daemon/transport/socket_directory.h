@@ -18,6 +18,9 @@ struct SocketFile {
   friend bool operator==(const SocketFile&, const SocketFile&) = default;
 };
 
+// Behind the name of a socket that does not listen yet.
+inline constexpr char kUnfinishedSuffix[] = ".new";
+
 struct NamedListener {
   UniqueFd listener;
   SocketFile file;
@@ -35,6 +38,10 @@ class SocketDirectory {
   // Errors: kFailedPrecondition when another daemon holds it or others may write there, kUnavailable when it cannot be
   // created or written, both naming the path.
   static absl::StatusOr<SocketDirectory> Claim(const std::string& path, mode_t mode);
+
+  // The directory `name` in this one, for which the lock of this one holds too. Makes it with this mode if there is
+  // none. Errors: as Claim.
+  absl::StatusOr<SocketDirectory> Sub(const std::string& name, mode_t mode) const;
 
   // Claims the directory anew when it, or its lock, was removed or replaced since. Errors: as Claim; the next call
   // tries again.
@@ -57,6 +64,7 @@ class SocketDirectory {
 
   std::string path_;
   mode_t mode_;
+  // Not valid for a directory in a claimed one.
   UniqueFd lock_;
 };
 

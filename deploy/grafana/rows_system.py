@@ -131,6 +131,13 @@ def kubernetes():
               "By reason. A steady rate is a program that is set up wrong, or somebody who tries doors.",
               "ops", query(f"sum by (instance, reason) (rate({refused}{RATE}))", "{{instance}}: {{reason}}"),
               no_value=NO_DAEMON, runbooks=["AttestationRefusalsHigh"]),
+        lines("Refusals and storms at doors",
+              "By tenant. A line that stays up is a container that connects in a loop: it costs itself, not the others.",
+              "ops",
+              query(f"sum by (instance, tenant) (rate(rnicd_door_refusals_total{{{TENANT}}}{RATE}))",
+                    "{{instance}}: {{tenant}} refused"),
+              query(f"sum by (instance, tenant) (rate(rnicd_door_storms_total{{{TENANT}}}{RATE}))",
+                    "{{instance}}: {{tenant}} storms"), no_value="nobody was refused at a door"),
         *_workloads(),
     ]
 

@@ -24,9 +24,9 @@ import sysroot
 USER = 65532
 PASSWD = (f"root:x:0:0:root:/:/usr/sbin/nologin\nrnicd:x:{USER}:{USER}:rnicd:/nonexistent:/usr/sbin/nologin\n")
 GROUP = f"root:x:0:\nrnicd:x:{USER}:\n"
-# Path, mode, owner. Workloads see the first directory; the second is for the operator.
-FOLDERS = [("run/rnicd", 0o755, USER), ("run/rnicd-admin", 0o700, USER), ("tmp", 0o1777, 0),
-           ("dev", 0o755, 0), ("proc", 0o755, 0), ("sys", 0o755, 0)]
+# Path, mode, owner. Workloads see the first directory, and each a door in the third; the second is for the operator.
+FOLDERS = [("run/rnicd", 0o755, USER), ("run/rnicd-admin", 0o700, USER),
+           ("run/rnicd-doors", 0o700, USER), ("tmp", 0o1777, 0), ("dev", 0o755, 0), ("proc", 0o755, 0), ("sys", 0o755, 0)]
 LICENCE = pathlib.Path(__file__).resolve().parents[2] / "LICENSE"
 
 

@@ -98,6 +98,7 @@ check_files() {
   done
   expect "owner and mode of /run/rnicd" "$(stat --format '%u:%g %a' "$files/run/rnicd")" "65532:65532 755"
   expect "owner and mode of /run/rnicd-admin" "$(stat --format '%u:%g %a' "$files/run/rnicd-admin")" "65532:65532 700"
+  expect "owner and mode of /run/rnicd-doors" "$(stat --format '%u:%g %a' "$files/run/rnicd-doors")" "65532:65532 700"
   for program in "$files"/usr/bin/*; do
     if has_lines "$program"; then fail "$program holds its symbols"; fi
   done

@@ -136,17 +136,17 @@ check_stranger_is_refused() {
   say "a container without a grant is turned away"
 }
 
-# The device plugin renews the grants of running pods in a new daemon, so the old secret opens a new session.
+# The device plugin renews the grants of running pods in a new daemon, which opens their doors in the directories that
+# they have mounted.
 check_restart_of_the_daemon() {
+  start_workload
+  wait_for 60 "registration of the workload" has_pinned "$BYTES"
   podman restart --time 10 rnicd-rnicd >/dev/null 2>&1
   run_probes
-  wait_for 60 "the grant in the new daemon" on_node_has_grant
-  start_workload
   wait_for 60 "registration at the new daemon" has_pinned "$BYTES"
   end_workload
-  say "a new daemon knows the grant: the same secret registered again"
+  say "a new daemon knows the grant: the running workload came back through the door that it has mounted"
 }
-on_node_has_grant() { on_node grant list --json | jq --exit-status '.grants | length == 1'; }
 
 # Both exit on SIGTERM, and so does the stand-in.
 stop_node() {

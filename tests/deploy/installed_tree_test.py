@@ -88,7 +88,7 @@ class UserAndDirectories(Installed):
             owner = (os.geteuid(), os.getegid())
         done = run("systemd-tmpfiles", f"--root={self.root}", "--create", "rnicd.conf")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for path, mode in (("/run/rnicd", 0o755), ("/run/rnicd-admin", 0o700)):
+        for path, mode in (("/run/rnicd", 0o755), ("/run/rnicd-admin", 0o700), ("/run/rnicd-doors", 0o700)):
             made = self.below(path).stat()
             self.assertEqual((made.st_uid, made.st_gid, made.st_mode & 0o7777), (*owner, mode), path)
 

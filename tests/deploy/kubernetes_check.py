@@ -149,8 +149,9 @@ class Checker:
     def check_paths(self):
         for name, node in self.nodes.items():
             daemon, plugin = node.flags("rnicd"), node.flags("device-plugin")
-            self._equal(name, "the directory of workloads on the node", node.host_path("rnicd", daemon["socket_dir"]),
-                        plugin["socket_dir"])
+            doors = daemon.get("door_dir", daemon["socket_dir"] + "-doors")
+            self._equal(name, "the directory of doors on the node", node.host_path("rnicd", doors), plugin["door_dir"])
+            self._equal(name, "doors that the plugin sees", node.host_path("device-plugin", plugin["door_dir"]), None)
             for flag in ("kubelet_dir", "pod_resources_socket", "state_dir"):
                 self._equal(name, f"--{flag} on the node", node.host_path("device-plugin", plugin[flag]), plugin[flag])
             self._check_admin(name, node, daemon["admin_socket_dir"], plugin["admin_socket_dir"])

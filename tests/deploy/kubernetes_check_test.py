@@ -117,9 +117,13 @@ class Configuration(Planted):
 
 
 class Paths(Planted):
-    def test_of_the_workloads_that_differ(self):
-        self.edit(BASE + "device-plugin.flags", "--socket_dir=/run/rnicd\n", "--socket_dir=/var/run/rnicd\n")
-        self.assert_found("/var/run/rnicd", "check_paths")
+    def test_of_the_doors_that_differ(self):
+        self.edit(BASE + "device-plugin.flags", "--door_dir=/run/rnicd-doors", "--door_dir=/run/doors")
+        self.assert_found("the directory of doors on the node: /run/rnicd-doors and /run/doors differ", "check_paths")
+
+    def test_of_the_doors_that_end_with_the_pod(self):
+        self.edit(DAEMON_SET, "            - name: doors\n              mountPath: /run/rnicd-doors\n", "")
+        self.assert_found("the directory of doors on the node: None", "check_paths")
 
     def test_of_the_kubelet_that_differ(self):
         self.edit(DAEMON_SET, "path: /var/lib/kubelet/pod-resources", "path: /var/lib/kubelet/pods")

@@ -110,6 +110,7 @@ install_packages() {
   expect "the user" "$(getent passwd rnicd | cut -d: -f6,7)" /nonexistent:/usr/sbin/nologin
   expect "/run/rnicd" "$(stat -c '%U:%G %a' /run/rnicd)" "rnicd:rnicd 755"
   expect "/run/rnicd-admin" "$(stat -c '%U:%G %a' /run/rnicd-admin)" "rnicd:rnicd 700"
+  expect "/run/rnicd-doors" "$(stat -c '%U:%G %a' /run/rnicd-doors)" "rnicd:rnicd 700"
   expect "systemd-analyze" "$(systemd-analyze verify --man=no rnicd.service 2>&1)" ''
   find_symbols /usr/bin/rnicd* /usr/bin/rnicctl
   check_module

@@ -199,7 +199,8 @@ class TheOtherFiles(UnitTest):
         result = run("systemd-tmpfiles", f"--root={root}", "--create", "rnicd.conf")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual((root / "run/rnicd").stat().st_mode & 0o7777, 0o755)
-        self.assertEqual((root / "run/rnicd-admin").stat().st_mode & 0o7777, 0o700)
+        for folder in ("run/rnicd-admin", "run/rnicd-doors"):
+            self.assertEqual((root / folder).stat().st_mode & 0o7777, 0o700)
 
     def test_flags_are_flags_of_the_daemon(self):
         result = run(ARGUMENTS.rnicd, f"--flagfile={self.deploy / 'rnicd.flags'}", "--version")
@@ -215,8 +216,8 @@ class TheOtherFiles(UnitTest):
     def test_agree_on_the_directories(self):
         flags = (self.deploy / "rnicd.flags").read_text().splitlines()
         made = re.findall(r"^d (\S+)", (self.deploy / "rnicd.tmpfiles.conf").read_text(), re.MULTILINE)
-        self.assertEqual([f"--socket_dir={made[0]}", f"--admin_socket_dir={made[1]}"],
-                         [flag for flag in flags if "socket_dir=" in flag])
+        self.assertEqual([f"--socket_dir={made[0]}", f"--admin_socket_dir={made[1]}", f"--door_dir={made[2]}"],
+                         [flag for flag in flags if "_dir=" in flag])
         self.assertEqual(self.values("ReadWritePaths"), [" ".join(made)])
         self.assertIn("/var/log/" + self.values("LogsDirectory")[0] + "/",
                       next(flag for flag in flags if flag.startswith("--audit_log=")))

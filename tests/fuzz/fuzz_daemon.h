@@ -44,6 +44,7 @@ class FakeProcess final : public service::ProcessControl {
   std::string version() const override { return "fuzz"; }
   std::string metrics_address() const override { return ""; }
   uint64_t connections() const override { return 0; }
+  core::Doors* doors() const override { return nullptr; }
   uint64_t device_regions() const override { return provider_.live_regions(); }
   std::vector<health::AdapterHealth> adapters() const override { return {}; }
   std::string policy_file() const override { return ""; }

@@ -180,7 +180,7 @@ TEST_F(RemovedSockets, ADirectoryThatTheSandboxForbidsIsSaidToBe) {
 TEST_F(RemovedSockets, WhatASecondDaemonHasByThenIsLeftToIt) {
   ASSERT_NO_FATAL_FAILURE(Start());
   ASSERT_TRUE(daemon_->process().StopAndWait());
-  for (const std::string& folder : {daemon_->socket_dir(), daemon_->admin_dir()}) {
+  for (const std::string& folder : {daemon_->socket_dir(), daemon_->admin_dir(), daemon_->socket_dir() + "-doors"}) {
     for (const auto& file : fs::directory_iterator(folder)) {
       fs::remove(file.path());
     }

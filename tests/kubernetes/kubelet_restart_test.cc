@@ -49,7 +49,7 @@ TEST_F(Restarting, PodsKeepWhatTheyHaveOverARestartOfTheKubelet) {
   EXPECT_EQ(plugin.allocator().allocations().size(), 1u);
   const absl::StatusOr<RunOptions> options = kubelet_.StartContainer("a", "main");
   ASSERT_TRUE(options.ok()) << options.status();
-  EXPECT_EQ(options->environment.at("RNICD_GRANT"), "rnicd.io/memory-64mi/1");
+  EXPECT_EQ(options->mounts.at(0).host_path(), "/doors/rnicd.io/memory-64mi/1");
   EXPECT_FALSE(kubelet_.Admit(PodWith("b", 2)).ok());
 }
 

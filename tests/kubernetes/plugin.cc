@@ -23,11 +23,8 @@ absl::StatusOr<kubernetes::ContainerAllocation> FakeAllocator::Allocate(const st
     return failure_;
   }
   allocations_.push_back(Sorted(device_ids));
-  return kubernetes::ContainerAllocation{
-      .environment = {{"RNICD_GRANT", resource + "/" + std::to_string(allocations_.size())}},
-      .mounts = {{.container_path = "/run/rnicd", .host_path = "/run/rnicd-of-node", .read_only = true}},
-      .cdi_devices = {"rnicd.io/socket=default"},
-      .annotations = {{"rnicd.io/said", "yes"}}};
+  return kubernetes::ContainerAllocation{.container_path = "/run/rnicd",
+                                         .host_path = "/doors/" + resource + "/" + std::to_string(allocations_.size())};
 }
 
 absl::Status FakeAllocator::Prepare(const std::string&, const std::vector<std::string>& device_ids) {

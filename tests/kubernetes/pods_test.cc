@@ -11,6 +11,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 using testing::Not;
+using testing::Pair;
 
 class Pods : public LinkTest {
  protected:
@@ -28,12 +29,10 @@ TEST_F(Pods, GetWhatTheAllocatorGives) {
   EXPECT_EQ(plugin_.allocator().allocations()[0], kubelet_.Held("a", "main", kMemory));
   const absl::StatusOr<RunOptions> options = kubelet_.StartContainer("a", "main");
   ASSERT_TRUE(options.ok()) << options.status();
-  EXPECT_EQ(options->environment.at("RNICD_GRANT"), "rnicd.io/memory-64mi/1");
-  EXPECT_EQ(options->annotations.at("rnicd.io/said"), "yes");
-  EXPECT_THAT(options->cdi_devices, ElementsAre("rnicd.io/socket=default"));
+  EXPECT_THAT(options->environment, ElementsAre(Pair("RNICD_SOCKET_DIR", "/run/rnicd")));
   ASSERT_EQ(options->mounts.size(), 1u);
   EXPECT_EQ(options->mounts[0].container_path(), "/run/rnicd");
-  EXPECT_EQ(options->mounts[0].host_path(), "/run/rnicd-of-node");
+  EXPECT_EQ(options->mounts[0].host_path(), "/doors/rnicd.io/memory-64mi/1");
   EXPECT_TRUE(options->mounts[0].read_only());
 }
 

@@ -5,7 +5,7 @@
 namespace rnicd::ctl {
 
 // One row per command, each defined in the file of its name, except that related commands share one: own_memory.cc has
-// alloc and register, lists.cc sessions, regions and tenants, status.cc also health, inspect.cc also evict,
+// alloc and register, lists.cc sessions, regions, tenants and doors, status.cc also health, inspect.cc also evict,
 // daemon_control.cc log-level, reload and dump.
 extern const CommandSpec kAdaptersCommand;
 extern const CommandSpec kAllocCommand;
@@ -22,6 +22,7 @@ extern const CommandSpec kTopCommand;
 extern const CommandSpec kInspectCommand;
 extern const CommandSpec kEvictCommand;
 extern const CommandSpec kGrantCommand;
+extern const CommandSpec kDoorsCommand;
 extern const CommandSpec kDrainCommand;
 extern const CommandSpec kLogLevelCommand;
 extern const CommandSpec kReloadCommand;

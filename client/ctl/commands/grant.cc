@@ -65,15 +65,19 @@ absl::Status RunGrant(const CommandLine& line, Output& output) {
 
 constinit const CommandSpec kGrantCommand = {
     .name = "grant",
-    .summary = "create, list and revoke grants: secrets whose bearer is admitted as a separate tenant",
+    .summary = "create, list and revoke grants: a secret or a door, by which callers are a separate tenant",
     .description =
         "Uses the admin socket. 'create' prints the secret, which is shown only once: keep it confidential, and pass\n"
         "it to the workload as the environment variable RNICD_GRANT. 'revoke' ends the sessions of a grant.\n"
+        "With --door it prints a directory with sockets instead, and whoever connects to them is admitted as the "
+        "grant:\n"
+        "mount it read-only into one container, and name it there in RNICD_SOCKET_DIR. 'rnicctl doors' lists them.\n"
         "In lists 0 means no limit: only the node's limits apply.\n",
     .examples =
         "rnicctl grant create --name training --lifetime 1h --pinned 64MiB --sessions 2 --rate 1000\n"
         "rnicctl grant create --name pod-7 --pod-uid 0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11 --limits cq_entries=4096\n"
         "RNICD_GRANT=$(rnicctl grant create --name job-3 --secret-only)\n"
+        "rnicctl grant create --name web --door\n"
         "rnicctl grant list\n"
         "rnicctl grant revoke 8151434532120913337\n",
     .options = kGrantOptions,

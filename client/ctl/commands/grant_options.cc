@@ -32,6 +32,10 @@ absl::StatusOr<v1::CreateGrantRequest> GrantRequestFrom(const CommandLine& line)
     return UsageError("option --name is missing");
   }
   request.set_name(*name);
+  request.set_door(line.Has("--door"));
+  if (request.door() && line.Has("--secret-only")) {
+    return UsageError("options --door and --secret-only exclude each other");
+  }
   request.set_pod_uid(line.Value("--pod-uid").value_or(""));
   RNICD_ASSIGN_OR_RETURN(
       const std::chrono::milliseconds lifetime,

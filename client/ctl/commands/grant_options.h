@@ -22,6 +22,7 @@ inline constexpr std::array kGrantOptions = {
     OptionSpec{"--rate", "N", "calls a second", ""},
     OptionSpec{"--limits", "LIST", "other limits, by their names in policy.proto: cq_entries=4096,windows=16", ""},
     OptionSpec{"--session-limits", "LIST", "limits of each session: pinned_bytes=16MiB,requests_per_second=100", ""},
+    OptionSpec{"--door", "", "make sockets of its own, whose callers need no secret; not with --secret-only", ""},
     OptionSpec{"--secret-only", "", "print the secret and nothing else, for a script", ""},
 };
 

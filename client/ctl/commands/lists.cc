@@ -25,6 +25,13 @@ absl::Status RunTenants(const CommandLine& line, Output& output) {
   return absl::OkStatus();
 }
 
+absl::Status RunDoors(const CommandLine& line, Output& output) {
+  RNICD_ASSIGN_OR_RETURN(std::vector<v1::GrantInfo> grants, Admin(AdminSocketDir(line)).Grants());
+  std::erase_if(grants, [](const v1::GrantInfo& grant) { return !grant.has_door(); });
+  output.Result(DoorsText(grants), DoorsJson(grants));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 constinit const CommandSpec kSessionsCommand = {
@@ -51,6 +58,16 @@ constinit const CommandSpec kTenantsCommand = {
         "grant. A bar shows how much of a limit is used; no bar means no limit.\n",
     .examples = "rnicctl tenants\nrnicctl tenants --json\n",
     .run = RunTenants,
+};
+
+constinit const CommandSpec kDoorsCommand = {
+    .name = "doors",
+    .summary = "list the grants with a door, and the connections at each",
+    .description =
+        "Uses the admin socket, which belongs to the daemon's user. REFUSED counts connections; STORMS how often none\n"
+        "was accepted for a moment, because they came too fast.\n",
+    .examples = "rnicctl doors\nrnicctl doors --json\n",
+    .run = RunDoors,
 };
 
 }  // namespace rnicd::ctl

@@ -154,6 +154,42 @@ TEST(AdminViews, SecretIsShownWhenTheGrantIsMade) {
   EXPECT_EQ(NewGrantJson(grant).dump(), R"({"grant_id":"99","tenant":"grant/ml","secret":"rnicd-grant-1-2"})");
 }
 
+TEST(AdminViews, DirectoryIsShownWhenAGrantWithADoorIsMade) {
+  v1::CreateGrantResponse grant;
+  grant.set_grant_id(99);
+  grant.set_tenant("grant/ml");
+  grant.set_socket_dir("/run/rnicd-doors/0000000000000063");
+  EXPECT_EQ(NewGrantText(grant),
+            "grant      99\n"
+            "tenant     grant/ml\n"
+            "directory  /run/rnicd-doors/0000000000000063\n"
+            "\n"
+            "Whoever connects there is admitted as the grant. Mount the directory read-only into one container,\n"
+            "and set RNICD_SOCKET_DIR there to where it is mounted.\n");
+  EXPECT_EQ(NewGrantJson(grant).dump(),
+            R"({"grant_id":"99","tenant":"grant/ml","socket_dir":"/run/rnicd-doors/0000000000000063"})");
+}
+
+TEST(AdminViews, DoorsOfGrants) {
+  v1::GrantInfo grant;
+  grant.set_grant_id(99);
+  grant.set_tenant("grant/ml");
+  grant.mutable_door()->set_socket_dir("/run/rnicd-doors/0000000000000063");
+  grant.mutable_door()->set_connections(3);
+  grant.mutable_door()->set_refused(41);
+  grant.mutable_door()->set_storms(2);
+  EXPECT_EQ(DoorsText({grant}),
+            "GRANT  TENANT    POD  CONNECTIONS  REFUSED  STORMS  DIRECTORY\n"
+            "   99  grant/ml  any            3       41       2  /run/rnicd-doors/0000000000000063\n");
+  EXPECT_EQ(DoorsJson({grant})["doors"][0].dump(),
+            R"({"grant_id":"99","tenant":"grant/ml","pod_uid":"","workload":null,)"
+            R"("socket_dir":"/run/rnicd-doors/0000000000000063","connections":3,"refused":41,"storms":2})");
+  EXPECT_NE(GrantsText({grant, v1::GrantInfo()}).find("  DOOR\n"), std::string::npos);
+  const Json listed = GrantsJson({grant, v1::GrantInfo()});
+  EXPECT_EQ(listed["grants"][0]["door"]["connections"], 3);
+  EXPECT_TRUE(listed["grants"][1]["door"].is_null());
+}
+
 TEST(AdminViews, Grants) {
   v1::GrantInfo bounded;
   bounded.set_grant_id(99);

@@ -51,12 +51,16 @@ Json InspectJson(const v1::InspectSessionResponse& inspected);
 std::string EvictedText(uint64_t session_id, const v1::EvictSessionResponse& evicted);
 Json EvictedJson(uint64_t session_id, const v1::EvictSessionResponse& evicted);
 
-// A newly created grant: the only view that shows a secret.
+// A newly created grant, with its secret or its door: the only view that shows a secret.
 std::string NewGrantText(const v1::CreateGrantResponse& grant);
 Json NewGrantJson(const v1::CreateGrantResponse& grant);
 
 std::string GrantsText(const std::vector<v1::GrantInfo>& grants);
 Json GrantsJson(const std::vector<v1::GrantInfo>& grants);
+
+// Grants that have a door.
+std::string DoorsText(const std::vector<v1::GrantInfo>& grants);
+Json DoorsJson(const std::vector<v1::GrantInfo>& grants);
 
 std::string DrainText(const v1::DrainResponse& drain);
 Json DrainJson(const v1::DrainResponse& drain);

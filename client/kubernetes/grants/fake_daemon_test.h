@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -9,26 +8,20 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/secrets/secret.h"
 #include "base/status.h"
 #include "client/cpp/transport_failure.h"
 #include "client/kubernetes/grants/daemon.h"
 
 namespace rnicd::kubernetes {
 
-inline std::string SecretDigestOf(const std::string& secret) {
-  const SecretDigest digest = SecretDigest::Of(secret);
-  return std::string(digest.bytes().begin(), digest.bytes().end());
-}
-
-// Keeps grants like the real daemon: names and ids are unique, a secret is returned only once, and a renewal restores
-// an id and its secret. Tests can make it unreachable, restart it without any grants, and make it refuse calls.
+// Keeps grants like the real daemon: names and ids are unique, a grant has either a door or a secret, and a renewal
+// restores an id with its door or secret. Tests can make it unreachable, restart it without any grants, and make it
+// refuse calls.
 // Threads: safe.
 class FakeDaemon final : public Daemon {
  public:
   struct Kept {
     v1::CreateGrantRequest request;
-    std::string secret_sha256;
     uint64_t age_ms = 0;
     // Empty if it is bound to no pod.
     std::string pod_uid;
@@ -39,6 +32,8 @@ class FakeDaemon final : public Daemon {
     bool ignores_revocations = false;
     // The kernel shows it no process in a pod.
     bool sees_no_pods = false;
+    // It is of a release without doors, and makes a secret instead.
+    bool makes_no_doors = false;
   };
 
   absl::StatusOr<v1::GetStatusResponse> Status() override {
@@ -58,15 +53,20 @@ class FakeDaemon final : public Daemon {
         return MakeError(ErrorReason::GRANT_NAME_TAKEN, "name");
       }
     }
+    if (request.has_renewal() && request.door() != request.renewal().secret_sha256().empty()) {
+      return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "renewal.secret_sha256");
+    }
     v1::CreateGrantResponse made;
     made.set_tenant("grant/" + request.name());
     made.set_grant_id(request.has_renewal() ? request.renewal().grant_id() : ++last_id_);
-    Kept kept{.request = request, .secret_sha256 = request.renewal().secret_sha256()};
-    if (!request.has_renewal()) {
-      made.set_secret("secret-" + std::to_string(made.grant_id()));
-      kept.secret_sha256 = SecretDigestOf(made.secret());
+    Kept& kept = grants_[made.grant_id()] = Kept{.request = request};
+    kept.request.set_door(request.door() && !quirks_.makes_no_doors);
+    if (kept.request.door()) {
+      directories_.try_emplace(made.grant_id(), ++last_directory_);
+      made.set_socket_dir("/doors/" + std::to_string(made.grant_id()));
+    } else if (!request.has_renewal()) {
+      made.set_secret("rnicd-grant-" + std::to_string(made.grant_id()));
     }
-    grants_[made.grant_id()] = std::move(kept);
     if (std::exchange(lose_next_grant_, false)) {
       return TransportFailure(absl::StatusCode::kDeadlineExceeded, "the response was lost");
     }
@@ -84,6 +84,9 @@ class FakeDaemon final : public Daemon {
       info.set_age_ms(kept.age_ms);
       info.set_pod_uid(kept.pod_uid);
       *info.mutable_limits() = kept.request.limits();
+      if (kept.request.door()) {
+        info.mutable_door()->set_socket_dir("/doors/" + std::to_string(id));
+      }
       if (kept.request.has_devices()) {
         *info.mutable_devices() = kept.request.devices();
       }
@@ -100,6 +103,7 @@ class FakeDaemon final : public Daemon {
     if (quirks_.ignores_revocations) {
       return uint64_t{0};
     }
+    directories_.erase(grant_id);
     return grants_.erase(grant_id) > 0 ? absl::StatusOr<uint64_t>(0) : MakeError(ErrorReason::GRANT_NOT_FOUND);
   }
 
@@ -174,6 +178,13 @@ class FakeDaemon final : public Daemon {
     MutexLock lock(mutex_);
     return grants_;
   }
+  // Number of the directory that a container would mount now as the door of this grant, another one after a revocation
+  // and the same after a restart; 0 if there is none.
+  uint64_t DirectoryOf(uint64_t grant_id) const {
+    MutexLock lock(mutex_);
+    const auto found = directories_.find(grant_id);
+    return found == directories_.end() ? 0 : found->second;
+  }
   // Number of calls, including those made while the daemon was unreachable.
   uint64_t calls() const {
     MutexLock lock(mutex_);
@@ -183,13 +194,6 @@ class FakeDaemon final : public Daemon {
   std::optional<v1::SetPodsRequest> pods() const {
     MutexLock lock(mutex_);
     return pods_;
-  }
-  // Whether a process with this secret could open a session, in the right pod if the grant is bound.
-  bool Accepts(const std::string& secret) const {
-    MutexLock lock(mutex_);
-    const std::string digest = SecretDigestOf(secret);
-    return std::any_of(grants_.begin(), grants_.end(),
-                       [&](const auto& grant) { return grant.second.secret_sha256 == digest; });
   }
 
  private:
@@ -208,21 +212,24 @@ class FakeDaemon final : public Daemon {
   Quirks quirks_ RNICD_GUARDED_BY(mutex_);
   std::optional<int> calls_left_ RNICD_GUARDED_BY(mutex_);
   uint64_t last_id_ RNICD_GUARDED_BY(mutex_) = 0;
+  uint64_t last_directory_ RNICD_GUARDED_BY(mutex_) = 0;
   v1::GetStatusResponse status_ RNICD_GUARDED_BY(mutex_);
   absl::Status create_refusal_ RNICD_GUARDED_BY(mutex_);
   std::map<std::string, absl::Status> refusals_by_name_ RNICD_GUARDED_BY(mutex_);
   std::map<uint64_t, absl::Status> revoke_refusals_ RNICD_GUARDED_BY(mutex_);
+  std::map<uint64_t, uint64_t> directories_ RNICD_GUARDED_BY(mutex_);
   std::map<uint64_t, Kept> grants_ RNICD_GUARDED_BY(mutex_);
   std::optional<v1::SetPodsRequest> pods_ RNICD_GUARDED_BY(mutex_);
 };
 
-// Whether a process of this pod could open a session with the secret; the UID of one outside pods is empty.
-inline bool AcceptsFrom(const FakeDaemon& daemon, const std::string& pod_uid, const std::string& secret) {
+// Whether a process at this grant's door could open a session, in the right pod if the grant is bound.
+inline bool Accepts(const FakeDaemon& daemon, uint64_t grant_id) { return daemon.grants().contains(grant_id); }
+
+// Whether a process of this pod could open a session at the grant's door; the UID of one outside pods is empty.
+inline bool AcceptsFrom(const FakeDaemon& daemon, const std::string& pod_uid, uint64_t grant_id) {
   const std::map<uint64_t, FakeDaemon::Kept> grants = daemon.grants();
-  return std::any_of(grants.begin(), grants.end(), [&](const auto& grant) {
-    const std::string& bound = grant.second.pod_uid;
-    return grant.second.secret_sha256 == SecretDigestOf(secret) && (bound.empty() || bound == pod_uid);
-  });
+  const auto found = grants.find(grant_id);
+  return found != grants.end() && (found->second.pod_uid.empty() || found->second.pod_uid == pod_uid);
 }
 
 }  // namespace rnicd::kubernetes

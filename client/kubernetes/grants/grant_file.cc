@@ -11,7 +11,6 @@ namespace rnicd::kubernetes {
 namespace {
 
 constexpr size_t kMaxGrantsBytes = 16 << 20;
-constexpr mode_t kGrantsMode = 0600;
 
 }  // namespace
 
@@ -38,7 +37,7 @@ absl::StatusOr<std::vector<GrantRecord>> GrantFile::Load() const {
 }
 
 absl::Status GrantFile::Save(const std::vector<GrantRecord>& grants) const {
-  return ReplaceFile(path_, GrantsToJson(grants), kGrantsMode);
+  return ReplaceFile(path_, GrantsToJson(grants));
 }
 
 }  // namespace rnicd::kubernetes

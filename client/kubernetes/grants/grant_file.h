@@ -10,10 +10,13 @@
 
 namespace rnicd::kubernetes {
 
-// A container's grant, with everything needed to create it again. It holds no secret, only its SHA-256.
+// A container's grant, with everything needed to create it again.
 struct GrantRecord {
   uint64_t grant_id = 0;
-  // 32 bytes; empty for a grant that was found in the daemon but not in the file, which cannot be renewed.
+  // The grant has a door. Without one it was created by an earlier release, and its container has a secret.
+  bool has_door = false;
+  // 32 bytes; empty for a grant with a door, and for one that was found in the daemon but not in the file: without a
+  // door that one cannot be renewed.
   std::string secret_sha256;
   // The grant's name: "memory-64mi/numa0-0000/3f2a91bc".
   std::string name;

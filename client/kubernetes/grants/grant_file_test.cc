@@ -33,10 +33,10 @@ GrantRecord Record(uint64_t id) {
 }
 
 std::string Summary(const GrantRecord& grant) {
-  std::string text = std::to_string(grant.grant_id) + "|" + grant.secret_sha256 + "|" + grant.name + "|" +
-                     grant.resource + "|" + std::to_string(grant.made_ms) + "|" + grant.pod + "|" + grant.pod_uid +
-                     "|" + grant.container + "|" + (grant.suspended ? "suspended" : "active") + "|" +
-                     grant.limits.SerializeAsString();
+  std::string text = std::to_string(grant.grant_id) + "|" + (grant.has_door ? "door" : "secret") + "|" +
+                     grant.secret_sha256 + "|" + grant.name + "|" + grant.resource + "|" +
+                     std::to_string(grant.made_ms) + "|" + grant.pod + "|" + grant.pod_uid + "|" + grant.container +
+                     "|" + (grant.suspended ? "suspended" : "active") + "|" + grant.limits.SerializeAsString();
   for (const std::string& id : grant.device_ids) {
     text += "|" + id;
   }
@@ -65,7 +65,7 @@ class GrantFileTest : public FolderFixture {
 };
 
 TEST_F(GrantFileTest, KeepsAllOfAGrantAndTheOrder) {
-  GrantRecord found{.grant_id = UINT64_MAX, .name = "n", .resource = "a/b", .device_ids = {"x"}};
+  GrantRecord found{.grant_id = UINT64_MAX, .has_door = true, .name = "n", .resource = "a/b", .device_ids = {"x"}};
   ASSERT_TRUE(file_.Save({Record(7), found}).ok());
   const auto grants = file_.Load();
   ASSERT_TRUE(grants.ok()) << grants.status();
@@ -100,6 +100,7 @@ TEST_F(GrantFileTest, IsAsTheReadmeSays) {
  "grants": [
   {
    "grant_id": "7",
+   "door": false,
    "secret_sha256": "fefefefefefefefefefefefefefefefefefefefefefefefefefefefefefefe00",
    "name": "memory-64mi/numa0-0000/3f2a91bc",
    "resource": "rnicd.io/memory-64mi",
@@ -184,6 +185,7 @@ TEST_F(GrantFileTest, MembersOfAGrantAreChecked) {
   EXPECT_THAT(RefusalWith("\"0d9e1b5c\"", "7"), HasSubstr("pod_uid is not text"));
   EXPECT_THAT(RefusalWith("\"main\"", "7"), HasSubstr("container is not text"));
   EXPECT_THAT(RefusalWith("\"suspended\": true", "\"suspended\": 1"), HasSubstr("suspended is not true or false"));
+  EXPECT_THAT(RefusalWith("\"door\": false", "\"door\": 1"), HasSubstr("door is not true or false"));
 }
 
 TEST_F(GrantFileTest, AnIdThatIsThereTwiceIsRefused) {
@@ -201,7 +203,8 @@ TEST_F(GrantFileTest, MembersOfLaterReleasesArePassedOver) {
 TEST_F(GrantFileTest, MembersThatEarlierReleasesDidNotWriteMayBeMissing) {
   ASSERT_TRUE(file_.Save({Record(7)}).ok());
   std::string text = Read("grants.json");
-  for (const char* line : {"   \"pod_uid\": \"0d9e1b5c\",\n", "   \"container\": \"main\",\n"}) {
+  for (const char* line :
+       {"   \"door\": false,\n", "   \"pod_uid\": \"0d9e1b5c\",\n", "   \"container\": \"main\",\n"}) {
     text.erase(text.find(line), std::string_view(line).size());
   }
   Write("grants.json", text);
@@ -209,6 +212,7 @@ TEST_F(GrantFileTest, MembersThatEarlierReleasesDidNotWriteMayBeMissing) {
   ASSERT_TRUE(grants.ok()) << grants.status();
   EXPECT_EQ(grants->front().pod, "storage/db-0");
   EXPECT_EQ(grants->front().container, "");
+  EXPECT_FALSE(grants->front().has_door);
 }
 
 }  // namespace

@@ -46,11 +46,11 @@ class GrantFixture : public FolderFixture {
     load_ = keeper_->Load();
   }
 
-  // Returns the secret; "" on failure.
-  std::string Allocate(const std::vector<std::string>& device_ids) {
-    const auto secret = keeper_->Allocate(resource_, device_ids, now_);
-    EXPECT_TRUE(secret.ok()) << secret.status();
-    return secret.value_or("");
+  // Returns the id of the grant; 0 on failure.
+  uint64_t Allocate(const std::vector<std::string>& device_ids) {
+    const auto id = keeper_->Allocate(resource_, device_ids, now_);
+    EXPECT_TRUE(id.ok()) << id.status();
+    return id.value_or(0);
   }
 
   // As the kubelet reports these holders, and nothing else of their pods.

@@ -33,6 +33,7 @@ OrderedJson LimitsToJson(const v1::ResourceLimits& limits) {
 
 OrderedJson ToJson(const GrantRecord& grant) {
   return OrderedJson{{"grant_id", std::to_string(grant.grant_id)},
+                     {"door", grant.has_door},
                      {"secret_sha256", absl::BytesToHexString(grant.secret_sha256)},
                      {"name", grant.name},
                      {"resource", grant.resource},
@@ -58,6 +59,15 @@ absl::StatusOr<std::string> RequiredText(const OrderedJson& grant, const char* n
   const OrderedJson& member = MemberOrNull(grant, name);
   return member.is_string() ? absl::StatusOr<std::string>(member.get<std::string>())
                             : Wrong(absl::StrCat(name, " is not text"));
+}
+
+// False when the member is absent.
+absl::StatusOr<bool> OptionalFlag(const OrderedJson& grant, const char* name) {
+  const OrderedJson& member = MemberOrNull(grant, name);
+  if (!member.is_boolean() && !member.is_null()) {
+    return Wrong(absl::StrCat(name, " is not true or false"));
+  }
+  return member.is_boolean() && member.get<bool>();
 }
 
 absl::StatusOr<std::string> DigestFrom(const OrderedJson& grant) {
@@ -103,11 +113,8 @@ absl::Status ReadNewerMembers(const OrderedJson& grant, GrantRecord& record) {
   if (grant.contains("container")) {
     RNICD_ASSIGN_OR_RETURN(record.container, RequiredText(grant, "container"));
   }
-  const OrderedJson& suspended = MemberOrNull(grant, "suspended");
-  if (!suspended.is_boolean() && !suspended.is_null()) {
-    return Wrong("suspended is not true or false");
-  }
-  record.suspended = suspended.is_boolean() && suspended.get<bool>();
+  RNICD_ASSIGN_OR_RETURN(record.has_door, OptionalFlag(grant, "door"));
+  RNICD_ASSIGN_OR_RETURN(record.suspended, OptionalFlag(grant, "suspended"));
   return absl::OkStatus();
 }
 

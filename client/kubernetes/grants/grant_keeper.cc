@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/secrets/secret.h"
 #include "base/status.h"
 #include "client/cpp/transport_failure.h"
 #include "client/kubernetes/grants/grant_request.h"
@@ -16,11 +15,6 @@ using std::chrono::milliseconds;
 // Times before 1970 come from clocks that are not set.
 int64_t UnixMs(WallTime time) {
   return std::max<int64_t>(0, std::chrono::floor<milliseconds>(time.time_since_epoch()).count());
-}
-
-std::string DigestOf(std::string_view secret) {
-  const SecretDigest digest = SecretDigest::Of(secret);
-  return std::string(digest.bytes().begin(), digest.bytes().end());
 }
 
 // The grant for exactly the record's devices; the number of grants if there is none.
@@ -58,19 +52,22 @@ absl::Status GrantKeeper::Load() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> GrantKeeper::Allocate(const ResourceSpec& resource,
-                                                  const std::vector<std::string>& device_ids, WallTime now) {
+absl::StatusOr<uint64_t> GrantKeeper::Allocate(const ResourceSpec& resource, const std::vector<std::string>& device_ids,
+                                               WallTime now) {
   RNICD_ASSIGN_OR_RETURN(v1::ResourceLimits limits,
                          LimitsFor(options_.limits, resource, device_ids.size(), options_.registered_times));
-  GrantRecord record{
-      .resource = resource.name, .device_ids = device_ids, .limits = std::move(limits), .made_ms = UnixMs(now)};
+  GrantRecord record{.has_door = true,
+                     .resource = resource.name,
+                     .device_ids = device_ids,
+                     .limits = std::move(limits),
+                     .made_ms = UnixMs(now)};
   // The kubelet's order has no meaning.
   std::sort(record.device_ids.begin(), record.device_ids.end());
   record.name = GrantNameFor(resource.name, record.device_ids.front(), random_.Next());
   MutexLock change(change_);
   std::vector<KeptGrant> grants = Snapshot();
   const size_t same = Find(grants, record);
-  if (same != grants.size() && !grants[same].unused_secret.empty()) {
+  if (same != grants.size() && grants[same].is_unused) {
     return AllocateAgain(std::move(grants), same, now);
   }
   RNICD_RETURN_IF_ERROR(Suspend(grants, record));
@@ -78,9 +75,8 @@ absl::StatusOr<std::string> GrantKeeper::Allocate(const ResourceSpec& resource,
 }
 
 // The earlier Allocate was for an init container of the same pod, or for a pod that ended before it began.
-absl::StatusOr<std::string> GrantKeeper::AllocateAgain(std::vector<KeptGrant> grants, size_t index, WallTime now) {
+absl::StatusOr<uint64_t> GrantKeeper::AllocateAgain(std::vector<KeptGrant> grants, size_t index, WallTime now) {
   KeptGrant& grant = grants[index];
-  std::string secret = grant.unused_secret;
   grant.fresh = true;
   grant.is_known_to_kubelet = true;
   grant.unheld.reset();
@@ -99,7 +95,7 @@ absl::StatusOr<std::string> GrantKeeper::AllocateAgain(std::vector<KeptGrant> gr
     }
     return activated;
   }
-  return secret;
+  return record.grant_id;
 }
 
 // The file says first what the daemon is told next, so that a crash in between leaves no suspended grant in use.
@@ -117,20 +113,24 @@ absl::Status GrantKeeper::Suspend(std::vector<KeptGrant>& grants, const GrantRec
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> GrantKeeper::Create(std::vector<KeptGrant> grants, GrantRecord record) {
-  RNICD_ASSIGN_OR_RETURN(v1::CreateGrantResponse made, daemon_.CreateGrant(RequestFor(record)));
+absl::StatusOr<uint64_t> GrantKeeper::Create(std::vector<KeptGrant> grants, GrantRecord record) {
+  RNICD_ASSIGN_OR_RETURN(const v1::CreateGrantResponse made, daemon_.CreateGrant(RequestFor(record)));
   record.grant_id = made.grant_id();
-  record.secret_sha256 = DigestOf(made.secret());
   std::erase_if(grants, [&](const KeptGrant& grant) { return SameDevices(grant.record, record); });
-  grants.push_back(KeptGrant{
-      .record = std::move(record), .fresh = true, .is_known_to_kubelet = true, .unused_secret = made.secret()});
-  if (absl::Status saved = Save(grants); !saved.ok()) {
+  grants.push_back(
+      KeptGrant{.record = std::move(record), .fresh = true, .is_known_to_kubelet = true, .is_unused = true});
+  // Without the directory the daemon made a secret: it does not know the field.
+  absl::Status kept =
+      made.socket_dir().empty()
+          ? absl::FailedPreconditionError("the daemon makes no doors: it is older than this device plugin; upgrade it")
+          : Save(grants);
+  if (!kept.ok()) {
     // If this fails, too, the grant is adopted from the daemon's list and revoked there for lack of a pod.
     (void)daemon_.RevokeGrant(made.grant_id());
-    return saved;
+    return kept;
   }
   Publish(std::move(grants));
-  return std::move(*made.mutable_secret());
+  return made.grant_id();
 }
 
 absl::Status GrantKeeper::Prepare(const std::string& resource, const std::vector<std::string>& device_ids,
@@ -141,7 +141,7 @@ absl::Status GrantKeeper::Prepare(const std::string& resource, const std::vector
   const size_t index = Find(grants, wanted);
   if (index != grants.size()) {
     KeptGrant& grant = grants[index];
-    grant.unused_secret.clear();
+    grant.is_unused = false;
     if (!pod_uid.empty()) {
       unsaved_ = std::exchange(grant.record.pod_uid, pod_uid) != pod_uid || unsaved_;
     }
@@ -173,7 +173,7 @@ void GrantKeeper::KubeletConnected() {
   kubelet_is_new_ = true;
   std::vector<KeptGrant> grants = Snapshot();
   for (KeptGrant& grant : grants) {
-    grant.unused_secret.clear();
+    grant.is_unused = false;
     grant.is_known_to_kubelet = false;
   }
   Publish(std::move(grants));

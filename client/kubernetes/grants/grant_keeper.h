@@ -43,8 +43,8 @@ struct GrantOptions {
 // allocates a device again in two cases, which Allocate cannot distinguish: its pod is dead, or it belonged to an init
 // container and goes to the next container of the same pod. In both the older grant is suspended: revoked in the
 // daemon, and kept here. If its container starts after all, Prepare exchanges the two. An Allocate for exactly the
-// devices of a grant gets that grant with its secret while no container can have started with it; later it replaces
-// the grant, so no two grants are for exactly the same devices.
+// devices of a grant gets that grant while no container can have started with it; later it replaces the grant, so no
+// two grants are for exactly the same devices.
 //
 // Threads: safe; one change at a time. Readers do not wait for the daemon.
 class GrantKeeper {
@@ -55,11 +55,12 @@ class GrantKeeper {
   // Errors: as GrantFile::Load.
   absl::Status Load();
 
-  // Creates a grant for a container that gets these devices and returns its secret, after every other grant for one of
-  // the devices was revoked and the new one is on disk. A grant that could not be saved is revoked again. Errors: the
-  // daemon's, the file's; kInvalidArgument for no devices, or for more bytes than 64 bits can count.
-  absl::StatusOr<std::string> Allocate(const ResourceSpec& resource, const std::vector<std::string>& device_ids,
-                                       WallTime now);
+  // Creates a grant with a door for a container that gets these devices and returns its id, after every other grant for
+  // one of the devices was revoked and the new one is on disk. A grant that could not be saved is revoked again.
+  // Errors: the daemon's, the file's; kFailedPrecondition for a daemon that makes no doors; kInvalidArgument for no
+  // devices, or for more bytes than 64 bits can count.
+  absl::StatusOr<uint64_t> Allocate(const ResourceSpec& resource, const std::vector<std::string>& device_ids,
+                                    WallTime now);
 
   // Ensures that the daemon has the grant for exactly these devices and no other one for any of them, because their
   // container starts now, and that it is bound to the container's pod; an empty `pod_uid` is unknown. Errors:
@@ -68,7 +69,7 @@ class GrantKeeper {
   absl::Status Prepare(const std::string& resource, const std::vector<std::string>& device_ids,
                        const std::string& pod_uid, WallTime now);
 
-  // Call it when a kubelet connects. Containers may have started without Prepare, so no secret is returned a second
+  // Call it when a kubelet connects. Containers may have started without Prepare, so no door is given a second
   // time; and that kubelet may have lost its record of who has which devices.
   void KubeletConnected();
 
@@ -101,10 +102,10 @@ class GrantKeeper {
   void Publish(std::vector<KeptGrant> grants);
   absl::Status Save(std::span<const KeptGrant> grants) RNICD_REQUIRES(change_);
   std::chrono::milliseconds SinceLastReview(WallTime now) RNICD_REQUIRES(change_);
-  absl::StatusOr<std::string> AllocateAgain(std::vector<KeptGrant> grants, size_t index, WallTime now)
+  absl::StatusOr<uint64_t> AllocateAgain(std::vector<KeptGrant> grants, size_t index, WallTime now)
       RNICD_REQUIRES(change_);
   absl::Status Suspend(std::vector<KeptGrant>& grants, const GrantRecord& record) RNICD_REQUIRES(change_);
-  absl::StatusOr<std::string> Create(std::vector<KeptGrant> grants, GrantRecord record) RNICD_REQUIRES(change_);
+  absl::StatusOr<uint64_t> Create(std::vector<KeptGrant> grants, GrantRecord record) RNICD_REQUIRES(change_);
   absl::Status Activate(std::vector<KeptGrant> grants, size_t index, WallTime now) RNICD_REQUIRES(change_);
   absl::Status Synchronize(std::vector<KeptGrant> grants, WallTime now) RNICD_REQUIRES(change_);
   absl::Status Revoke(std::vector<KeptGrant>& grants, std::span<const Verdict> verdicts) const;

@@ -106,11 +106,11 @@ TEST_F(GrantKeeperKubeletTest, AGrantThatIsAllocatedAgainForgetsItsContainer) {
 }
 
 TEST_F(GrantKeeperKubeletTest, AGrantIsRenewedForWhatTheNodeStillOffers) {
-  const std::string secret = Allocate(two_);
+  const uint64_t grant = Allocate(two_);
   daemon_.Restart();
   Offer(1);
   ASSERT_TRUE(keeper_->Renew(now_).ok());
-  EXPECT_TRUE(daemon_.Accepts(secret));
+  EXPECT_TRUE(Accepts(daemon_, grant));
   const v1::CreateGrantRequest request = daemon_.grants().begin()->second.request;
   EXPECT_EQ(request.limits().pinned_bytes(), 64u << 20);
   EXPECT_EQ(request.limits().registered_bytes(), 256u << 20);
@@ -119,7 +119,7 @@ TEST_F(GrantKeeperKubeletTest, AGrantIsRenewedForWhatTheNodeStillOffers) {
 }
 
 TEST_F(GrantKeeperKubeletTest, AGrantOfWhichNothingIsOfferedWaitsForALargerPool) {
-  const std::string secret = Allocate(one_);
+  const uint64_t grant = Allocate(one_);
   daemon_.Restart();
   Offer(0);
   ASSERT_TRUE(keeper_->Renew(now_).ok());
@@ -130,15 +130,15 @@ TEST_F(GrantKeeperKubeletTest, AGrantOfWhichNothingIsOfferedWaitsForALargerPool)
   EXPECT_THAT(start.message(), HasSubstr("pool became smaller"));
   Offer(1);
   ASSERT_TRUE(keeper_->Renew(now_).ok());
-  EXPECT_TRUE(daemon_.Accepts(secret));
+  EXPECT_TRUE(Accepts(daemon_, grant));
   EXPECT_TRUE(Start(one_).ok());
 }
 
 TEST_F(GrantKeeperKubeletTest, AGrantThatTheDaemonStillHasIsLeftAlone) {
-  const std::string secret = Allocate(two_);
+  const uint64_t grant = Allocate(two_);
   Offer(0);
   ASSERT_TRUE(keeper_->Renew(now_).ok());
-  EXPECT_TRUE(daemon_.Accepts(secret));
+  EXPECT_TRUE(Accepts(daemon_, grant));
   EXPECT_EQ(daemon_.grants().begin()->second.request.limits().pinned_bytes(), 128u << 20);
   EXPECT_TRUE(Start(two_).ok());
 }

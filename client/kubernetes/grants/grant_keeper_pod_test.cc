@@ -13,13 +13,13 @@ using testing::SizeIs;
 
 class GrantKeeperPodTest : public GrantFixture {
  protected:
-  // Whether the daemon accepts these secrets and no others.
-  void ExpectOnly(const std::vector<std::string>& accepted, const std::vector<std::string>& refused) const {
-    for (const std::string& secret : accepted) {
-      EXPECT_TRUE(daemon_.Accepts(secret)) << secret;
+  // Whether the daemon has these grants, and not those.
+  void ExpectOnly(const std::vector<uint64_t>& accepted, const std::vector<uint64_t>& refused) const {
+    for (const uint64_t grant : accepted) {
+      EXPECT_TRUE(Accepts(daemon_, grant)) << grant;
     }
-    for (const std::string& secret : refused) {
-      EXPECT_FALSE(daemon_.Accepts(secret)) << secret;
+    for (const uint64_t grant : refused) {
+      EXPECT_FALSE(Accepts(daemon_, grant)) << grant;
     }
   }
 
@@ -38,8 +38,8 @@ class GrantKeeperPodTest : public GrantFixture {
 };
 
 TEST_F(GrantKeeperPodTest, OnlyTheContainerThatStartedLastHasItsGrant) {
-  const std::string init = Allocate(one_);
-  const std::string app = Allocate(two_);
+  const uint64_t init = Allocate(one_);
+  const uint64_t app = Allocate(two_);
   ExpectOnly({app}, {init});
   ASSERT_TRUE(Start(one_).ok());
   ExpectOnly({init}, {app});
@@ -50,33 +50,33 @@ TEST_F(GrantKeeperPodTest, OnlyTheContainerThatStartedLastHasItsGrant) {
 }
 
 TEST_F(GrantKeeperPodTest, ContainersOfTheSameDevicesShareAGrantWhichIsForThemOnce) {
-  const std::string init = Allocate(two_);
+  const uint64_t init = Allocate(two_);
   EXPECT_EQ(Allocate({"numa0-0001", "numa0-0000"}), init);
   EXPECT_THAT(DaemonIds(), ElementsAre(1));
 }
 
 TEST_F(GrantKeeperPodTest, ASharedGrantIsMadeActiveAgain) {
-  const std::string first = Allocate(one_);
-  const std::string second = Allocate(two_);
+  const uint64_t first = Allocate(one_);
+  const uint64_t second = Allocate(two_);
   EXPECT_EQ(Allocate(one_), first);
   ExpectOnly({first}, {second});
 }
 
-TEST_F(GrantKeeperPodTest, ASecretThatAContainerMayHaveIsNeverReturnedAgain) {
-  const std::string started = Allocate(one_);
+TEST_F(GrantKeeperPodTest, ADoorThatAContainerMayHaveIsNeverGivenAgain) {
+  const uint64_t started = Allocate(one_);
   ASSERT_TRUE(Start(one_).ok());
-  const std::string second = Allocate(one_);
+  const uint64_t second = Allocate(one_);
   ExpectOnly({second}, {started});
   EXPECT_THAT(keeper_->records(), SizeIs(1));
   keeper_->KubeletConnected();
-  const std::string third = Allocate(one_);
+  const uint64_t third = Allocate(one_);
   ExpectOnly({third}, {started, second});
 }
 
-TEST_F(GrantKeeperPodTest, ASecretOfAnEarlierPluginIsNeverReturnedAgain) {
-  const std::string first = Allocate(one_);
+TEST_F(GrantKeeperPodTest, ADoorOfAnEarlierPluginIsNeverGivenAgain) {
+  const uint64_t first = Allocate(one_);
   StartPlugin();
-  const std::string second = Allocate(one_);
+  const uint64_t second = Allocate(one_);
   ExpectOnly({second}, {first});
 }
 
@@ -93,18 +93,18 @@ TEST_F(GrantKeeperPodTest, ASharedGrantBelongsToThePodThatHasItNow) {
 }
 
 TEST_F(GrantKeeperPodTest, AnAllocationThatFailsHalfWayLeavesNoSharedGrant) {
-  const std::string secret = Allocate(one_);
+  const uint64_t grant = Allocate(one_);
   daemon_.GoAwayAfter(0);
   EXPECT_FALSE(keeper_->Allocate(resource_, one_, now_).ok());
   daemon_.GoAwayAfter(1000);
   daemon_.SetAway(false);
   ASSERT_TRUE(keeper_->Renew(now_).ok());
-  ExpectOnly({}, {secret});
+  ExpectOnly({}, {grant});
 }
 
 TEST_F(GrantKeeperPodTest, ASuspendedGrantStaysSuspendedOverRestarts) {
-  const std::string init = Allocate(one_);
-  const std::string app = Allocate(two_);
+  const uint64_t init = Allocate(one_);
+  const uint64_t app = Allocate(two_);
   StartPlugin();
   daemon_.Restart();
   ASSERT_TRUE(keeper_->Renew(now_).ok());
@@ -114,8 +114,8 @@ TEST_F(GrantKeeperPodTest, ASuspendedGrantStaysSuspendedOverRestarts) {
 }
 
 TEST_F(GrantKeeperPodTest, WhatADaemonThatWasAwayStillHasIsRevokedWithTheNextRenewal) {
-  const std::string init = Allocate(one_);
-  const std::string app = Allocate(two_);
+  const uint64_t init = Allocate(one_);
+  const uint64_t app = Allocate(two_);
   daemon_.GoAwayAfter(1);
   EXPECT_FALSE(Start(one_).ok()) << "the daemon lists its grants, and is away";
   daemon_.GoAwayAfter(1000);
@@ -144,7 +144,7 @@ TEST_F(GrantKeeperPodTest, BothGrantsAreKeptAsLongAsThePodLives) {
 }
 
 TEST_F(GrantKeeperPodTest, AnInitContainerThatAloneHasUnitsKeepsItsGrant) {
-  const std::string init = Allocate(one_);
+  const uint64_t init = Allocate(one_);
   Observation seen{.listed_pods = {"default/a"},
                    .checkpoint = {{"u", "init", kResource, one_}},
                    .cluster = std::vector<ClusterPod>{{.uid = "u", .namespace_name = "default", .name = "a"}}};
@@ -163,57 +163,56 @@ TEST_F(GrantKeeperPodTest, AnInitContainerThatAloneHasUnitsKeepsItsGrant) {
   EXPECT_EQ(file_.Load()->front().pod_uid, "u");
 }
 
-// The kubelet writes the secret to its log after this call.
-TEST_F(GrantKeeperPodTest, ASecretIsWorthlessOutsideThePodBeforeItsContainerStarts) {
-  const std::string secret = Allocate(one_);
+TEST_F(GrantKeeperPodTest, ADoorIsForItsPodOnlyBeforeItsContainerStarts) {
+  const uint64_t grant = Allocate(one_);
   ASSERT_TRUE(Start(one_, pod_).ok());
-  EXPECT_TRUE(AcceptsFrom(daemon_, pod_, secret));
-  EXPECT_FALSE(AcceptsFrom(daemon_, other_pod_, secret));
-  EXPECT_FALSE(AcceptsFrom(daemon_, "", secret));
+  EXPECT_TRUE(AcceptsFrom(daemon_, pod_, grant));
+  EXPECT_FALSE(AcceptsFrom(daemon_, other_pod_, grant));
+  EXPECT_FALSE(AcceptsFrom(daemon_, "", grant));
   EXPECT_EQ(file_.Load()->front().pod_uid, pod_);
 }
 
 TEST_F(GrantKeeperPodTest, AGrantIsBoundAgainInANewDaemonByANewPlugin) {
-  const std::string secret = Allocate(one_);
+  const uint64_t grant = Allocate(one_);
   ASSERT_TRUE(Start(one_, pod_).ok());
   daemon_.Restart();
   StartPlugin();
   ASSERT_TRUE(keeper_->Renew(now_).ok());
-  EXPECT_TRUE(AcceptsFrom(daemon_, pod_, secret));
-  EXPECT_FALSE(AcceptsFrom(daemon_, "", secret));
+  EXPECT_TRUE(AcceptsFrom(daemon_, pod_, grant));
+  EXPECT_FALSE(AcceptsFrom(daemon_, "", grant));
 }
 
 TEST_F(GrantKeeperPodTest, AGrantWhoseContainerStartedUnannouncedIsBoundByTheNextObservation) {
-  const std::string secret = Allocate(one_);
+  const uint64_t grant = Allocate(one_);
   keeper_->KubeletConnected();
   ObserveOnce({});
-  EXPECT_TRUE(AcceptsFrom(daemon_, other_pod_, secret));
+  EXPECT_TRUE(AcceptsFrom(daemon_, other_pod_, grant));
   ObserveOnce(PodHas(pod_, one_));
-  EXPECT_TRUE(AcceptsFrom(daemon_, pod_, secret));
-  EXPECT_FALSE(AcceptsFrom(daemon_, other_pod_, secret));
+  EXPECT_TRUE(AcceptsFrom(daemon_, pod_, grant));
+  EXPECT_FALSE(AcceptsFrom(daemon_, other_pod_, grant));
 }
 
-// Its pod may end before a container starts; then the devices, and with them the secret, go to another one.
-TEST_F(GrantKeeperPodTest, ASecretThatNoContainerCanHaveIsBoundToNoPod) {
-  const std::string secret = Allocate(one_);
+// Its pod may end before a container starts; then the devices, and with them the door, go to another one.
+TEST_F(GrantKeeperPodTest, AGrantThatNoContainerCanHaveIsBoundToNoPod) {
+  const uint64_t grant = Allocate(one_);
   ObserveOnce({});
   ObserveOnce(PodHas(pod_, one_));
   EXPECT_EQ(keeper_->records().front().pod_uid, pod_);
   daemon_.Restart();
   ASSERT_TRUE(keeper_->Renew(now_).ok());
-  EXPECT_EQ(Allocate(one_), secret);
+  EXPECT_EQ(Allocate(one_), grant);
   ASSERT_TRUE(Start(one_).ok());
-  EXPECT_TRUE(AcceptsFrom(daemon_, other_pod_, secret)) << "not to the earlier one either";
+  EXPECT_TRUE(AcceptsFrom(daemon_, other_pod_, grant)) << "not to the earlier one either";
   ASSERT_TRUE(Start(one_, other_pod_).ok());
-  EXPECT_TRUE(AcceptsFrom(daemon_, other_pod_, secret));
-  EXPECT_FALSE(AcceptsFrom(daemon_, pod_, secret));
+  EXPECT_TRUE(AcceptsFrom(daemon_, other_pod_, grant));
+  EXPECT_FALSE(AcceptsFrom(daemon_, pod_, grant));
 }
 
 TEST_F(GrantKeeperPodTest, ContainersOfOnePodWithTheSameDevicesShareABoundGrantWithAReviewAtAnyMoment) {
-  const std::string init = Allocate(one_);
+  const uint64_t init = Allocate(one_);
   ObserveOnce(PodHas(pod_, one_));
   ObserveOnce(PodHas(pod_, one_));
-  const std::string app = Allocate(one_);
+  const uint64_t app = Allocate(one_);
   EXPECT_EQ(app, init);
   for (int start = 0; start < 3; ++start) {
     ObserveOnce(PodHas(pod_, one_));
@@ -224,8 +223,8 @@ TEST_F(GrantKeeperPodTest, ContainersOfOnePodWithTheSameDevicesShareABoundGrantW
 }
 
 TEST_F(GrantKeeperPodTest, GrantsThatTakeTurnsAreBoundEachTime) {
-  const std::string init = Allocate(one_);
-  const std::string app = Allocate(two_);
+  const uint64_t init = Allocate(one_);
+  const uint64_t app = Allocate(two_);
   for (int round = 0; round < 2; ++round) {
     ASSERT_TRUE(Start(one_, pod_).ok());
     ExpectOnly({init}, {app});
@@ -238,8 +237,8 @@ TEST_F(GrantKeeperPodTest, GrantsThatTakeTurnsAreBoundEachTime) {
 
 TEST_F(GrantKeeperPodTest, ADaemonThatSeesNoPodsIsAskedOnceAReviewAndStillServes) {
   daemon_.SetQuirks({.sees_no_pods = true});
-  const std::string first = Allocate(one_);
-  const std::string second = Allocate({"numa0-0002"});
+  const uint64_t first = Allocate(one_);
+  const uint64_t second = Allocate({"numa0-0002"});
   ASSERT_TRUE(Start(one_, pod_).ok());
   ASSERT_TRUE(Start({"numa0-0002"}, other_pod_).ok());
   EXPECT_TRUE(AcceptsFrom(daemon_, "", first));
@@ -261,7 +260,7 @@ TEST_F(GrantKeeperPodTest, AContainerDoesNotStartBeforeItsGrantIsBound) {
 }
 
 TEST_F(GrantKeeperPodTest, NoTimeCountsWhileTheApiServerIsAway) {
-  const std::string init = Allocate(one_);
+  const uint64_t init = Allocate(one_);
   const Observation seen{
       .listed_pods = {"default/a"}, .checkpoint = {{"u", "init", kResource, one_}}, .cluster_is_away = true};
   for (int round = 0; round < 100; ++round) {

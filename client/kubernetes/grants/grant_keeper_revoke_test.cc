@@ -30,20 +30,20 @@ class GrantKeeperRevokeTest : public GrantFixture {
 };
 
 TEST_F(GrantKeeperRevokeTest, AHeldGrantStaysForEver) {
-  const std::string secret = Allocate(d0_);
+  const uint64_t grant = Allocate(d0_);
   ReconcileOnce({HeldBy("a", d0_)});
   ReconcileFor(Ms(3'600'000), {HeldBy("a", d0_)});
-  EXPECT_TRUE(daemon_.Accepts(secret));
+  EXPECT_TRUE(Accepts(daemon_, grant));
   EXPECT_EQ(PodOf(1), "default/a");
   EXPECT_EQ(file_.Load()->front().pod, "default/a");
 }
 
 TEST_F(GrantKeeperRevokeTest, AGrantThatNobodyHoldsIsRevokedExactlyAfterTheGrace) {
-  const std::string secret = Allocate(d0_);
+  const uint64_t grant = Allocate(d0_);
   ReconcileOnce({HeldBy("a", d0_)});
   ReconcileOnce({});
   ReconcileFor(Ms(59'999), {});
-  EXPECT_TRUE(daemon_.Accepts(secret));
+  EXPECT_TRUE(Accepts(daemon_, grant));
   ReconcileFor(Ms(1), {});
   EXPECT_THAT(DaemonIds(), IsEmpty());
   EXPECT_THAT(keeper_->records(), IsEmpty());
@@ -137,16 +137,16 @@ TEST_F(GrantKeeperRevokeTest, ClocksBefore1970DoNoHarm) {
   EXPECT_TRUE(load_.ok()) << load_;
 }
 
-TEST_F(GrantKeeperRevokeTest, ADeviceThatIsAllocatedAgainRevokesBeforeTheNewSecretIsReturned) {
-  const std::string first = Allocate(both_);
+TEST_F(GrantKeeperRevokeTest, ADeviceThatIsAllocatedAgainRevokesBeforeTheNewDoorIsGiven) {
+  const uint64_t first = Allocate(both_);
   ASSERT_TRUE(Start(both_).ok());
   daemon_.RefuseRevoke(1, MakeError(ErrorReason::INTERNAL_FAULT));
   EXPECT_FALSE(keeper_->Allocate(resource_, d1_, now_).ok());
   EXPECT_THAT(DaemonIds(), ElementsAre(1));
   daemon_.RefuseRevoke(1, absl::OkStatus());
-  const std::string second = Allocate(d1_);
-  EXPECT_FALSE(daemon_.Accepts(first));
-  EXPECT_TRUE(daemon_.Accepts(second));
+  const uint64_t second = Allocate(d1_);
+  EXPECT_FALSE(Accepts(daemon_, first));
+  EXPECT_TRUE(Accepts(daemon_, second));
 }
 
 TEST_F(GrantKeeperRevokeTest, AGrantOfADeadPodIsNotCreditedToThePodThatHasItsDevicesNow) {

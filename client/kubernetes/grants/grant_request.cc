@@ -56,6 +56,7 @@ absl::StatusOr<v1::ResourceLimits> LimitsFor(v1::ResourceLimits base, const Reso
 v1::CreateGrantRequest RequestFor(const GrantRecord& record) {
   v1::CreateGrantRequest request;
   request.set_name(record.name);
+  request.set_door(record.has_door);
   *request.mutable_limits() = record.limits;
   request.mutable_devices()->set_resource_name(record.resource);
   for (const std::string& id : record.device_ids) {
@@ -80,6 +81,7 @@ v1::CreateGrantRequest RenewalOf(const GrantRecord& record, uint64_t bytes) {
 GrantRecord RecordOf(const v1::GrantInfo& info, int64_t now_ms) {
   const int64_t age_ms = static_cast<int64_t>(std::min(info.age_ms(), static_cast<uint64_t>(now_ms)));
   return GrantRecord{.grant_id = info.grant_id(),
+                     .has_door = info.has_door(),
                      .name = std::string(absl::StripPrefix(info.tenant(), "grant/")),
                      .resource = info.devices().resource_name(),
                      .device_ids = {info.devices().device_ids().begin(), info.devices().device_ids().end()},

@@ -76,7 +76,10 @@ TEST(RenewalOf, AsksForThatVeryGrant) {
   EXPECT_EQ(request.limits().regions(), 5u);
   EXPECT_EQ(request.devices().resource_name(), "a/b");
   EXPECT_THAT(request.devices().device_ids(), ElementsAre("d1", "d2"));
+  EXPECT_FALSE(request.door());
   EXPECT_FALSE(RequestFor(record).has_renewal());
+  record.has_door = true;
+  EXPECT_TRUE(RenewalOf(record, 4096).door());
 }
 
 TEST(RenewalOf, IsForNoMoreThanTheNodeOffers) {
@@ -107,6 +110,9 @@ TEST(RecordOf, IsAsTheDaemonSays) {
   EXPECT_EQ(record.limits.regions(), 5u);
   EXPECT_EQ(record.made_ms, 600);
   EXPECT_EQ(record.secret_sha256, "");
+  EXPECT_FALSE(record.has_door);
+  info.mutable_door();
+  EXPECT_TRUE(RecordOf(info, 1000).has_door);
   EXPECT_EQ(RecordOf(info, 300).made_ms, 0);
 }
 

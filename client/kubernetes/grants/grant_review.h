@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "client/kubernetes/grants/grant_file.h"
@@ -21,9 +20,9 @@ struct KeptGrant {
   bool is_known_to_kubelet = false;
   // The node offers none of the devices any more, so the daemon does not have the grant.
   bool is_withheld = false;
-  // The grant's secret, as long as no container can have started with it; empty afterwards. Until then it may be
-  // returned for another pod, so the grant is bound to none.
-  std::string unused_secret;
+  // No container can have started with the grant. Until one can, its door may be given to another pod, so the grant is
+  // bound to none.
+  bool is_unused = false;
   // The daemon has bound the grant to a pod.
   bool is_bound = false;
 };

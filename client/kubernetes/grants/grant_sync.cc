@@ -33,7 +33,7 @@ bool IsPermanentRefusal(const absl::Status& status) {
 
 // A container can have started with the grant, and its pod is known.
 bool IsToBeBound(const KeptGrant& grant) {
-  return !grant.is_bound && !grant.is_withheld && !grant.record.suspended && grant.unused_secret.empty() &&
+  return !grant.is_bound && !grant.is_withheld && !grant.record.suspended && !grant.is_unused &&
          IsPodUid(grant.record.pod_uid);
 }
 
@@ -108,8 +108,9 @@ bool GrantSync::RenewOrForget(KeptGrant& grant, const OfferedBytes& offered, abs
   if (is_withheld) {
     return false;
   }
-  const absl::Status made = record.secret_sha256.empty() ? absl::NotFoundError("its secret is not known")
-                                                         : daemon_.CreateGrant(RenewalOf(record, left)).status();
+  const bool can_be_used = record.has_door || !record.secret_sha256.empty();
+  const absl::Status made = can_be_used ? daemon_.CreateGrant(RenewalOf(record, left)).status()
+                                        : absl::NotFoundError("its secret is not known");
   if (made.ok()) {
     logger_.Info("grant made again", {{"grant", record.grant_id}, {"name", record.name}});
     if (left < bytes) {
@@ -118,7 +119,7 @@ bool GrantSync::RenewOrForget(KeptGrant& grant, const OfferedBytes& offered, abs
     }
     return false;
   }
-  if (record.secret_sha256.empty() || IsPermanentRefusal(made)) {
+  if (!can_be_used || IsPermanentRefusal(made)) {
     logger_.Warning(
         "grant forgotten: it cannot be made again",
         {{"grant", record.grant_id}, {"name", record.name}, {"pod", record.pod}, {"why", std::string(made.message())}});
@@ -170,7 +171,7 @@ absl::Status GrantSync::Adopt(std::vector<KeptGrant>& grants, std::span<const v1
     });
     if (in_use) {
       if (!IsTransportFailure(status)) {
-        UpdateStatus(status, Revoke(record, "its secret was never returned"));
+        UpdateStatus(status, Revoke(record, "no container got it"));
       }
       continue;
     }

@@ -39,7 +39,7 @@ class GrantSync {
   // Binds the active grants whose pod is known to it, unless the daemon has seen no process in a pod yet.
   absl::Status Bind(std::vector<KeptGrant>& grants) const;
   // Adds grants for devices of `resources` that only the daemon has. A grant that shares a device with an active one is
-  // revoked instead: its secret was never returned. Sets `adopted` when it has added one.
+  // revoked instead: no container got it. Sets `adopted` when it has added one.
   absl::Status Adopt(std::vector<KeptGrant>& grants, std::span<const v1::GrantInfo> known,
                      std::span<const std::string> resources, int64_t now_ms, bool& adopted) const;
 

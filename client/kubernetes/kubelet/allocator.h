@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,19 +8,11 @@
 
 namespace rnicd::kubernetes {
 
-struct MountPoint {
+// What a container receives together with its devices: the directory of its sockets, mounted read-only, and its path in
+// RNICD_SOCKET_DIR.
+struct ContainerAllocation {
   std::string container_path;
   std::string host_path;
-  bool read_only = true;
-};
-
-// What a container receives together with its devices.
-struct ContainerAllocation {
-  std::map<std::string, std::string> environment;
-  std::vector<MountPoint> mounts;
-  // "rnicd.io/socket=default".
-  std::vector<std::string> cdi_devices;
-  std::map<std::string, std::string> annotations;
 };
 
 // Decides what containers get. An interface, because the conversation with a kubelet is tested without daemon and

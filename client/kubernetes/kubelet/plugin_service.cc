@@ -37,17 +37,11 @@ v1beta1::ListAndWatchResponse ToMessage(const std::vector<Device>& devices) {
 
 v1beta1::ContainerAllocateResponse ToMessage(const ContainerAllocation& allocation) {
   v1beta1::ContainerAllocateResponse response;
-  response.mutable_envs()->insert(allocation.environment.begin(), allocation.environment.end());
-  response.mutable_annotations()->insert(allocation.annotations.begin(), allocation.annotations.end());
-  for (const MountPoint& mount : allocation.mounts) {
-    v1beta1::Mount& entry = *response.add_mounts();
-    entry.set_container_path(mount.container_path);
-    entry.set_host_path(mount.host_path);
-    entry.set_read_only(mount.read_only);
-  }
-  for (const std::string& name : allocation.cdi_devices) {
-    response.add_cdi_devices()->set_name(name);
-  }
+  (*response.mutable_envs())["RNICD_SOCKET_DIR"] = allocation.container_path;
+  v1beta1::Mount& mount = *response.add_mounts();
+  mount.set_container_path(allocation.container_path);
+  mount.set_host_path(allocation.host_path);
+  mount.set_read_only(true);
   return response;
 }
 

@@ -22,8 +22,7 @@ class Gifts final : public Allocator {
     if (!failure.ok()) {
       return failure;
     }
-    return ContainerAllocation{
-        .environment = {{"RNICD_GRANT", resource}}, .mounts = {}, .cdi_devices = {}, .annotations = {}};
+    return ContainerAllocation{.container_path = "/run/rnicd", .host_path = "/doors/" + resource + "/" + ids.front()};
   }
   absl::Status Prepare(const std::string&, const std::vector<std::string>& ids) override {
     asked.push_back(ids);
@@ -105,7 +104,10 @@ TEST_F(PluginServiceTest, AnswersEachContainerInItsPlace) {
   board_.Set({{.id = "a"}, {.id = "b"}});
   ASSERT_TRUE(Allocate({{"b"}, {"a"}}).ok());
   ASSERT_EQ(response_.container_responses_size(), 2);
-  EXPECT_EQ(response_.container_responses(0).envs().at("RNICD_GRANT"), "rnicd.io/m");
+  EXPECT_EQ(response_.container_responses(0).ShortDebugString(),
+            R"(envs { key: "RNICD_SOCKET_DIR" value: "/run/rnicd" } )"
+            R"(mounts { container_path: "/run/rnicd" host_path: "/doors/rnicd.io/m/b" read_only: true })");
+  EXPECT_EQ(response_.container_responses(1).mounts(0).host_path(), "/doors/rnicd.io/m/a");
   EXPECT_THAT(gifts_.asked, ElementsAre(ElementsAre("b"), ElementsAre("a")));
 }
 

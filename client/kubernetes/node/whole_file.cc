@@ -26,16 +26,12 @@ absl::Status WriteAll(const std::string& path, int fd, std::string_view content)
   return absl::OkStatus();
 }
 
-// Sets the mode at the end, so that the umask does not matter.
-absl::Status WriteNewFile(const std::string& path, std::string_view content, mode_t mode) {
+absl::Status WriteNewFile(const std::string& path, std::string_view content) {
   const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file.valid()) {
     return FileError(path, "open", errno);
   }
   RNICD_RETURN_IF_ERROR(WriteAll(path, file.get(), content));
-  if (fchmod(file.get(), mode) != 0) {
-    return FileError(path, "fchmod", errno);
-  }
   return fsync(file.get()) != 0 ? FileError(path, "fsync", errno) : absl::OkStatus();
 }
 
@@ -59,11 +55,11 @@ absl::StatusOr<std::optional<std::string>> ReadOwnFile(const std::string& path, 
   return content;
 }
 
-absl::Status ReplaceFile(const std::string& path, std::string_view content, mode_t mode) {
+absl::Status ReplaceFile(const std::string& path, std::string_view content) {
   const std::string prepared = path + ".new";
   // A crash may have left this file behind.
   unlink(prepared.c_str());
-  absl::Status status = WriteNewFile(prepared, content, mode);
+  absl::Status status = WriteNewFile(prepared, content);
   if (status.ok() && rename(prepared.c_str(), path.c_str()) != 0) {
     status = FileError(path, "rename", errno);
   }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -20,7 +18,7 @@ namespace rnicd::kubernetes {
 absl::StatusOr<std::optional<std::string>> ReadOwnFile(const std::string& path, size_t max_bytes);
 
 // The file is on disk when this returns; a crash in between leaves the old file. The new content is first written to
-// `path`.new.
-absl::Status ReplaceFile(const std::string& path, std::string_view content, mode_t mode);
+// `path`.new, of mode 0600.
+absl::Status ReplaceFile(const std::string& path, std::string_view content);
 
 }  // namespace rnicd::kubernetes

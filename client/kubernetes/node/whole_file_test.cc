@@ -28,26 +28,17 @@ class WholeFileTest : public FolderFixture {
 };
 
 TEST_F(WholeFileTest, WhatWasWrittenIsRead) {
-  ASSERT_TRUE(ReplaceFile(Path("file"), std::string("a\0b", 3), 0600).ok());
+  ASSERT_TRUE(ReplaceFile(Path("file"), std::string("a\0b", 3)).ok());
   EXPECT_THAT(*ReadOwnFile(Path("file"), 3), Optional(std::string("a\0b", 3)));
 }
 
 TEST_F(WholeFileTest, NoFileIsNoError) { EXPECT_EQ(*ReadOwnFile(Path("file"), 100), std::nullopt); }
 
-TEST_F(WholeFileTest, TheModeIsAsAskedForWhateverTheUmask) {
-  const mode_t old = umask(0077);
-  ASSERT_TRUE(ReplaceFile(Path("file"), "x", 0644).ok());
-  umask(old);
-  struct stat facts = {};
-  ASSERT_EQ(stat(Path("file").c_str(), &facts), 0);
-  EXPECT_EQ(facts.st_mode & 07777, 0644u);
-}
-
 TEST_F(WholeFileTest, WhatACrashLeftBehindIsNoHindrance) {
   Write("file", "old");
   Write("file.new", "half of a new fi");
   EXPECT_THAT(*ReadOwnFile(Path("file"), 100), Optional(std::string("old")));
-  ASSERT_TRUE(ReplaceFile(Path("file"), "new", 0600).ok());
+  ASSERT_TRUE(ReplaceFile(Path("file"), "new").ok());
   EXPECT_THAT(*ReadOwnFile(Path("file"), 100), Optional(std::string("new")));
   EXPECT_THAT(Names(), ElementsAre("file"));
 }
@@ -56,15 +47,15 @@ TEST_F(WholeFileTest, WhatACrashLeftBehindIsNoHindrance) {
 TEST_F(WholeFileTest, IsNotWrittenThroughALink) {
   Write("victim", "precious");
   ASSERT_EQ(symlink(Path("victim").c_str(), Path("file.new").c_str()), 0);
-  ASSERT_TRUE(ReplaceFile(Path("file"), "new", 0600).ok());
+  ASSERT_TRUE(ReplaceFile(Path("file"), "new").ok());
   EXPECT_EQ(Read("victim"), "precious");
 }
 
 TEST_F(WholeFileTest, AFailureLeavesTheOldFileAndNothingElse) {
   std::filesystem::create_directories(Path("file/inside"));
-  EXPECT_THAT(ReplaceFile(Path("file"), "new", 0600).message(), HasSubstr("file: rename: "));
+  EXPECT_THAT(ReplaceFile(Path("file"), "new").message(), HasSubstr("file: rename: "));
   EXPECT_THAT(Names(), UnorderedElementsAre("file"));
-  EXPECT_THAT(ReplaceFile(Path("missing/file"), "new", 0600).message(), HasSubstr("missing/file.new: open: ENOENT"));
+  EXPECT_THAT(ReplaceFile(Path("missing/file"), "new").message(), HasSubstr("missing/file.new: open: ENOENT"));
 }
 
 TEST_F(WholeFileTest, ALinkIsRefused) {

@@ -64,7 +64,8 @@ ABSL_FLAG(int64_t, memory_pool_cpu_percent, 50,
 ABSL_FLAG(int64_t, memory_pool_mib_per_second, 1024, "MiB that are added to the memory pool in a second; 1 to 1048576");
 ABSL_FLAG(int64_t, pending_threshold_bytes, int64_t{16} << 20,
           "a registration of at least so many bytes runs on a worker and may answer STATUS_PENDING");
-ABSL_FLAG(int64_t, max_connections, 4096, "connections in all; 0: no limit");
+ABSL_FLAG(int64_t, max_connections, 4096,
+          "connections at the shared sockets, and as many at the doors of grants; 0: no limit");
 ABSL_FLAG(int64_t, max_connections_per_uid, 1024,
           "connections of one pod or container, and outside of those of one uid; 0: no limit");
 ABSL_FLAG(int64_t, connections_per_second, 256,

@@ -9,6 +9,7 @@
 
 ABSL_DECLARE_FLAG(std::string, socket_dir);
 ABSL_DECLARE_FLAG(std::string, admin_socket_dir);
+ABSL_DECLARE_FLAG(std::string, door_dir);
 ABSL_DECLARE_FLAG(std::string, socket_mode);
 
 namespace rnicd::app {
@@ -23,16 +24,19 @@ TEST_F(ConfigTest, TheDefaultDirectoriesAreThoseOfTheSystem) {
   EXPECT_THAT(Errors(), IsEmpty());
   EXPECT_EQ(config_.system->socket_dir, "/run/rnicd");
   EXPECT_EQ(config_.system->admin_socket_dir, "/run/rnicd-admin");
+  EXPECT_EQ(config_.system->door_dir, "/run/rnicd-doors");
   EXPECT_EQ(config_.system->socket_mode, 0666u);
 }
 
 TEST_F(ConfigTest, DirectoriesAndModeArriveWhereTheyBelong) {
   absl::SetFlag(&FLAGS_socket_dir, "/tmp/a");
   absl::SetFlag(&FLAGS_admin_socket_dir, "/tmp/b");
+  absl::SetFlag(&FLAGS_door_dir, "/tmp/c");
   absl::SetFlag(&FLAGS_socket_mode, "0660");
   EXPECT_THAT(Errors(), IsEmpty());
   EXPECT_EQ(config_.system->socket_dir, "/tmp/a");
   EXPECT_EQ(config_.system->admin_socket_dir, "/tmp/b");
+  EXPECT_EQ(config_.system->door_dir, "/tmp/c");
   EXPECT_EQ(config_.system->socket_mode, 0660u);
 }
 
@@ -42,6 +46,7 @@ constexpr BadValue kBadValuesOnLinux[] = {
     {"socket_dir", "/tmp/a "},
     {"socket_dir", "/tmp/a\r"},
     {"admin_socket_dir", "/tmp/b\n"},
+    {"door_dir", "doors"},
     {"audit_log", "/tmp/audit\r"},
     {"policy_file", "/tmp/policy "},
     {"socket_mode", "0888"},
@@ -76,6 +81,7 @@ constexpr BadValue kBadValuesOnLinux[] = {
 TEST_F(ConfigTest, EveryBadValueOnLinuxIsNamedByItsFlag) {
   // Its default follows --socket_dir, and would repeat its errors.
   absl::SetFlag(&FLAGS_admin_socket_dir, "/run/admin");
+  absl::SetFlag(&FLAGS_door_dir, "/run/doors");
   ExpectEachIsNamedByItsFlag(kBadValuesOnLinux);
 }
 
@@ -109,14 +115,18 @@ TEST_F(ConfigTest, TheOperatorsDirectoryIsBesideTheOtherHoweverThatIsWritten) {
   }
 }
 
-TEST_F(ConfigTest, TheOperatorsDirectoryMustNotBeInTheOneContainersSee) {
+TEST_F(ConfigTest, NeitherOperatorsNorDoorsMayBeInTheDirectoryThatContainersSee) {
   Set("socket_dir", "/tmp/a/");
-  for (const char* const directory : {"/tmp/a/b", "/tmp/a/./b", "//tmp/a", "/tmp/a/"}) {
-    Set("admin_socket_dir", directory);
-    EXPECT_THAT(Errors(), ElementsAre(HasSubstr("must not be --socket_dir or in it"))) << directory;
+  for (const char* const flag : {"admin_socket_dir", "door_dir"}) {
+    for (const char* const directory : {"/tmp/a/b", "/tmp/a/./b", "//tmp/a", "/tmp/a/"}) {
+      Set(flag, directory);
+      EXPECT_THAT(Errors(), ElementsAre(HasSubstr("must not be --socket_dir or in it"))) << directory;
+    }
+    Set(flag, "");
   }
   Set("socket_dir", "/");
-  EXPECT_THAT(Errors(), ElementsAre(HasSubstr("must not be --socket_dir or in it")));
+  EXPECT_THAT(Errors(), ::testing::Each(HasSubstr("must not be --socket_dir or in it")));
+  EXPECT_EQ(Errors().size(), 2u);
 }
 
 TEST_F(ConfigTest, AnEmptySocketDirectoryIsRefused) {
@@ -182,7 +192,8 @@ TEST_F(ConfigTest, ThePathsOfTheSandboxAreThoseOfTheFlags) {
   EXPECT_THAT(Errors(), IsEmpty());
   ASSERT_TRUE(config_.system->sandbox.paths.has_value());
   EXPECT_THAT(config_.system->sandbox.paths->read, ElementsAre("/etc/r"));
-  EXPECT_THAT(config_.system->sandbox.paths->write, ElementsAre("/run/r", "/run/r-admin", "/var/log/r"));
+  EXPECT_THAT(config_.system->sandbox.paths->write,
+              ElementsAre("/run/r", "/run/r-admin", "/run/r-doors", "/var/log/r"));
   EXPECT_THAT(config_.system->sandbox.paths->devices, IsEmpty());
   EXPECT_FALSE(config_.system->sandbox.looks_for_cards);
   Set("provider", "verbs");

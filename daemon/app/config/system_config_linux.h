@@ -12,12 +12,15 @@ namespace rnicd::app {
 // Any user may search the workload directory; only the daemon's own user that of the operator.
 inline constexpr mode_t kWorkloadDirectoryMode = 0755;
 inline constexpr mode_t kOperatorDirectoryMode = 0700;
+// A container's root that saw the door of another could enter as that.
+inline constexpr mode_t kDoorDirectoryMode = 0700;
 
 // The part of the configuration that only Linux has.
 struct SystemConfig {
-  // Directories of the sockets for workloads and for operators.
+  // Directories of the sockets for workloads and for operators, and of the doors of grants.
   std::string socket_dir;
   std::string admin_socket_dir;
+  std::string door_dir;
   mode_t socket_mode = 0666;
   sandbox::SandboxOptions sandbox;
   provider::VerbsOptions verbs;

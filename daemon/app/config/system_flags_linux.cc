@@ -15,6 +15,9 @@ ABSL_FLAG(std::string, socket_dir, "/run/rnicd",
           "directory of the sockets for workloads (rpc.sock, fd.sock); mount this directory into containers");
 ABSL_FLAG(std::string, admin_socket_dir, "",
           "directory of the operator's socket (admin.sock, mode 0600); empty: --socket_dir with \"-admin\" appended");
+ABSL_FLAG(std::string, door_dir, "",
+          "directory of the doors of grants, each a directory with an rpc.sock and an fd.sock of its own; mount one of "
+          "these into its container; empty: --socket_dir with \"-doors\" appended");
 ABSL_FLAG(std::string, socket_mode, "0666", "mode of rpc.sock and fd.sock, octal");
 ABSL_FLAG(
     std::string, system_call_filter, "enforce",
@@ -27,19 +30,26 @@ ABSL_FLAG(bool, restrict_paths, true,
 namespace rnicd::app {
 namespace {
 
+// The folders themselves are compared when they exist (hidden_paths_linux.h).
+std::string HiddenPath(const absl::Flag<std::string>& flag, const char* suffix, const SystemConfig& system,
+                       FlagReader& reader) {
+  std::string path = reader.AbsolutePath(flag);
+  if (path.empty()) {
+    path = PathBeside(system.socket_dir, suffix);
+  }
+  if (NamesPartOf(system.socket_dir, path)) {
+    reader.AddError(std::string(flag.Name()), "must not be --socket_dir or in it, because containers see that");
+  }
+  return path;
+}
+
 void ReadDirectories(SystemConfig& system, FlagReader& reader) {
   system.socket_dir = reader.AbsolutePath(FLAGS_socket_dir);
   if (system.socket_dir.empty()) {
     reader.AddError("socket_dir", "must be an absolute path");
   }
-  system.admin_socket_dir = reader.AbsolutePath(FLAGS_admin_socket_dir);
-  if (system.admin_socket_dir.empty()) {
-    system.admin_socket_dir = PathBeside(system.socket_dir, "-admin");
-  }
-  // The folders themselves are compared when they exist (hidden_paths_linux.h).
-  if (NamesPartOf(system.socket_dir, system.admin_socket_dir)) {
-    reader.AddError("admin_socket_dir", "must not be --socket_dir or in it, because containers see that");
-  }
+  system.admin_socket_dir = HiddenPath(FLAGS_admin_socket_dir, "-admin", system, reader);
+  system.door_dir = HiddenPath(FLAGS_door_dir, "-doors", system, reader);
   system.socket_mode = reader.Mode(FLAGS_socket_mode);
 }
 
@@ -55,7 +65,8 @@ void AddPolicyPaths(const std::string& policy_file, std::vector<std::string>& pa
 }
 
 sandbox::PathRules PathsOf(const Config& config, const SystemConfig& system) {
-  sandbox::PathRules paths{.read = {}, .write = {system.socket_dir, system.admin_socket_dir}, .devices = {}};
+  sandbox::PathRules paths{
+      .read = {}, .write = {system.socket_dir, system.admin_socket_dir, system.door_dir}, .devices = {}};
   if (!config.policy_file.empty()) {
     AddPolicyPaths(config.policy_file, paths.read);
   }

@@ -25,6 +25,7 @@ class HiddenPathsTest : public ::testing::Test {
     config_.system = std::make_shared<SystemConfig>();
     config_.system->socket_dir = root_ + "/s";
     config_.system->admin_socket_dir = root_ + "/s-admin";
+    config_.system->door_dir = root_ + "/s-doors";
     std::filesystem::create_directories(root_ + "/s/in");
     std::filesystem::permissions(root_ + "/s", std::filesystem::perms(0755));
   }
@@ -45,6 +46,15 @@ TEST_F(HiddenPathsTest, TheOperatorsDirectoryMayBeAnywhereElse) {
   EXPECT_TRUE(Claim().ok());
   config_.system->admin_socket_dir = root_ + "/s/in/../../other";
   EXPECT_TRUE(Claim().ok()) << Claim();
+}
+
+TEST_F(HiddenPathsTest, TheDoorsAreNotInTheDirectoryThatContainersSee) {
+  std::filesystem::create_directory_symlink("s/in", root_ + "/inner");
+  for (const char* const directory : {"/s", "/s/doors", "/inner/doors"}) {
+    config_.system->door_dir = root_ + directory;
+    ExpectVisible("door_dir");
+  }
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/s/doors")) << "nothing was made";
 }
 
 TEST_F(HiddenPathsTest, TheOperatorsDirectoryIsNotInTheOneContainersSeeByAnyName) {

@@ -47,6 +47,7 @@ class SignalHost final : public ProcessHost {
     RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->socket_dir, kWorkloadDirectoryMode));
     RNICD_RETURN_IF_ERROR(CheckHiddenFromContainers(config));
     RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->admin_socket_dir, kOperatorDirectoryMode));
+    RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->door_dir, kDoorDirectoryMode));
     RNICD_ASSIGN_OR_RETURN(const sandbox::Confinement confinement, sandbox::EnterSandbox(config.system->sandbox));
     return log::Field("landlock", confinement.landlock_version);
   }

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/app/config/config.h"
+#include "daemon/core/tenant/doors.h"
 #include "daemon/door/services.h"
 #include "daemon/health/serving_check.h"
 
@@ -27,6 +28,8 @@ class SystemDoor {
   // Ends every connection.
   virtual void Stop() = 0;
   virtual uint64_t connections() const = 0;
+  // The doors of grants, to be asked once it was started; null where this system has none.
+  virtual core::Doors* doors() = 0;
   // Its threads, for the serving check. To be asked from Start until StopAccepting.
   virtual std::vector<health::ServingPart> Parts() = 0;
 };

@@ -18,6 +18,7 @@ class PipeDoor final : public SystemDoor {
   void StopAccepting() override { door_.StopAccepting(); }
   void Stop() override { door_.Stop(); }
   uint64_t connections() const override { return door_.connections(); }
+  core::Doors* doors() override { return nullptr; }
   std::vector<health::ServingPart> Parts() override {
     using Thread = pipes::FrontDoor::Thread;
     return {PartOf("pipes", Thread::kPipes), PartOf("acceptor of connections", Thread::kTcp)};

@@ -21,6 +21,7 @@ class NoDoor final : public SystemDoor {
   void StopAccepting() override {}
   void Stop() override {}
   uint64_t connections() const override { return 0; }
+  core::Doors* doors() override { return nullptr; }
   std::vector<health::ServingPart> Parts() override { return {}; }
 };
 

@@ -10,6 +10,8 @@
 
 namespace rnicd::core {
 
+class Tenant;
+
 // Identifies one process permanently, even when its pid is reused: the inode of its pidfd where the kernel numbers
 // those uniquely, else pid and start time. Made by a front door, compared everywhere.
 struct ProcessKey {
@@ -50,7 +52,8 @@ struct Container {
 // In place of a uid or gid on Windows, which has none. No rule of a policy names it.
 inline constexpr uint32_t kNoUser = UINT32_MAX;
 
-// The calling process, as the kernel described it when the connection was accepted. No field comes from the client.
+// The calling process, as the kernel described it when the connection was accepted, and the way that it took. No field
+// comes from the client.
 struct Caller {
   ProcessKey process;
   // Process ID in the daemon's pid namespace; 0 when the client's namespace is not visible. For display only, never
@@ -66,10 +69,12 @@ struct Caller {
   Role role = Role::kWorkload;
   Container container;
   std::shared_ptr<const ProcessHandle> handle;
+  // The grant whose door the connection came through; null at the sockets that all share.
+  std::shared_ptr<Tenant> door;
 };
 
-// Names what a caller's connections and lines of the audit log count for: its pod, else its container, else its user.
-// Pods commonly run with the same uid, and one of them must not use up what the others need.
+// Names what a caller's connections and lines of the audit log count for: the grant of its door, else its pod, else its
+// container, else its user. Pods commonly run with the same uid, and one of them must not use up what the others need.
 std::string OwnerOf(const Caller& caller);
 
 }  // namespace rnicd::core

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "base/manual_clock_fake.h"
+#include "daemon/core/tenant/tenant.h"
+
 namespace rnicd::core {
 namespace {
 
@@ -12,6 +17,14 @@ TEST(OwnerOf, IsThePodElseTheContainerElseTheUid) {
   EXPECT_EQ(OwnerOf(caller), "container c0ffee");
   caller.container.pod_uid = "5b3f";
   EXPECT_EQ(OwnerOf(caller), "pod 5b3f");
+}
+
+TEST(OwnerOf, IsTheGrantOfTheDoorBeforeAnythingElse) {
+  const ManualClock clock;
+  Caller caller{.uid = 1000};
+  caller.container.pod_uid = "5b3f";
+  caller.door = std::make_shared<Tenant>("grant/a", "", GrantId{7}, 1, TenantLimits{}, nullptr, clock);
+  EXPECT_EQ(OwnerOf(caller), "door 7");
 }
 
 TEST(OwnerOf, IsTheSidOnWindows) {

@@ -95,21 +95,24 @@ absl::StatusOr<IssuedGrant> GrantTable::Create(const GrantTerms& terms, const Ma
   RNICD_RETURN_IF_ERROR(CheckName(terms.name));
   MutexLock lock(mutex_);
   RNICD_RETURN_IF_ERROR(CheckFree(terms));
-  IssuedGrant issued{.id = terms.renewal.has_value() ? terms.renewal->id : NewId(), .secret = {}};
-  if (!terms.renewal.has_value()) {
-    issued.secret = NewSecret(issued.id, random_);
+  const GrantId id = terms.renewal.has_value() ? terms.renewal->id : NewId();
+  IssuedGrant issued{.id = id, .secret = {}, .tenant = make(id)};
+  std::optional<SecretDigest> digest = terms.renewal.has_value() ? terms.renewal->digest : std::nullopt;
+  if (!terms.door && !terms.renewal.has_value()) {
+    issued.secret = NewSecret(id, random_);
+    digest = SecretDigest::Of(issued.secret);
   }
-  GrantView view{.id = issued.id, .created = clock_.Now(), .tenant = make(issued.id), .devices = terms.devices};
+  GrantView view{.id = id, .created = clock_.Now(), .tenant = issued.tenant, .devices = terms.devices};
+  if (terms.door) {
+    issued.tenant->door().Make();
+  }
   view.tenant->BindTo(terms.pod_uid);
   if (terms.lifetime.count() > 0) {
     view.expiry = view.created + terms.lifetime;
   }
   devices_ += CountOf(terms.devices);
   names_.insert(terms.name);
-  grants_.emplace(issued.id,
-                  Entry{.digest = terms.renewal.has_value() ? terms.renewal->digest : SecretDigest::Of(issued.secret),
-                        .name = terms.name,
-                        .view = std::move(view)});
+  grants_.emplace(id, Entry{.digest = digest, .name = terms.name, .view = std::move(view)});
   return issued;
 }
 
@@ -121,10 +124,22 @@ absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Present(std::string_view sec
     return MakeError(ErrorReason::GRANT_REFUSED, "grant");
   }
   const GrantView& view = found->second.view;
-  if (!found->second.digest.Matches(secret) || !view.tenant->Admits(caller.container.pod_uid) || IsOver(view)) {
+  if (!found->second.digest.has_value() || !found->second.digest->Matches(secret) ||
+      !view.tenant->Admits(caller.container.pod_uid) || IsOver(view)) {
     return MakeError(ErrorReason::GRANT_REFUSED, "grant");
   }
   return view.tenant;
+}
+
+absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Enter(const Caller& caller) const {
+  MutexLock lock(mutex_);
+  const auto found = grants_.find(caller.door->grant());
+  // A renewed grant has another tenant: this connection is of before.
+  if (found == grants_.end() || found->second.view.tenant != caller.door ||
+      !caller.door->Admits(caller.container.pod_uid) || IsOver(found->second.view)) {
+    return MakeError(ErrorReason::GRANT_REFUSED);
+  }
+  return caller.door;
 }
 
 std::shared_ptr<Tenant> GrantTable::RemoveEntry(std::map<GrantId, Entry>::iterator entry) {

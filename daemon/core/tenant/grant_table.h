@@ -32,7 +32,8 @@ inline constexpr size_t kMaxGrantDevices = 100'000;
 struct GrantRenewal {
   // ID of the grant; not 0.
   GrantId id;
-  SecretDigest digest;
+  // Empty for a grant with a door.
+  std::optional<SecretDigest> digest;
 };
 
 // The terms of a grant, as its issuer requests them.
@@ -40,7 +41,7 @@ struct GrantTerms {
   // Name of the grant: 1 to kMaxGrantNameBytes characters from letters, digits, "-", "_", "." and "/". The tenant is
   // "grant/" plus this name.
   std::string name;
-  // UID of the only pod whose processes may present the grant; empty: any caller with the secret may.
+  // UID of the only pod whose processes may use the grant; empty: any caller with the secret, or at the door, may.
   std::string pod_uid;
   // Time until the grant expires: it is then refused, and its sessions end. 0: valid until revoked.
   std::chrono::milliseconds lifetime{0};
@@ -49,13 +50,16 @@ struct GrantTerms {
   std::optional<GrantRenewal> renewal;
   // Devices that the device plugin allocated to the grant's container; null if none.
   std::shared_ptr<const DeviceSet> devices;
+  // Its bearers come through a door; it has no secret.
+  bool door = false;
 };
 
 // A grant as returned to its issuer, once. The secret is stored nowhere; that of a renewed grant is unknown, and empty
-// here.
+// here, as that of a grant with a door.
 struct IssuedGrant {
   GrantId id;
   std::string secret;
+  std::shared_ptr<Tenant> tenant;
 };
 
 // A grant as shown to an operator.
@@ -68,7 +72,7 @@ struct GrantView {
   std::shared_ptr<const DeviceSet> devices;
 };
 
-// Grants: secrets that make their bearer a tenant of its own.
+// Grants: secrets and doors that make their bearer a tenant of its own.
 // Threads: safe.
 class GrantTable {
  public:
@@ -81,7 +85,9 @@ class GrantTable {
   absl::StatusOr<IssuedGrant> Create(const GrantTerms& terms, const MakeTenant& make);
   // Errors: GRANT_REFUSED, for every kind of mismatch.
   absl::StatusOr<std::shared_ptr<Tenant>> Present(std::string_view secret, const Caller& caller) const;
-  // Closes the grant's tenant; the caller must end its sessions. Errors: GRANT_NOT_FOUND.
+  // The tenant of the door that the caller came through. Errors: GRANT_REFUSED.
+  absl::StatusOr<std::shared_ptr<Tenant>> Enter(const Caller& caller) const;
+  // Closes the grant's tenant; the caller must end its sessions, and its door. Errors: GRANT_NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Tenant>> Revoke(GrantId id);
   // Binds the grant's tenant as Tenant::BindTo does; the caller must end the sessions that it refuses now. Errors:
   // GRANT_NOT_FOUND.
@@ -97,7 +103,8 @@ class GrantTable {
 
  private:
   struct Entry {
-    SecretDigest digest;
+    // Empty for a grant with a door.
+    std::optional<SecretDigest> digest;
     // Name from the grant's terms.
     std::string name;
     GrantView view;

@@ -44,6 +44,13 @@ class GrantTableTest : public ::testing::Test {
   GrantTable table_{random_, clock_};
 };
 
+// A secret of the right form for the grant.
+std::string NewestSecretFor(GrantId id) {
+  char digits[kDigits + 1];
+  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(id.value));
+  return kPrefix + digits + "-" + std::string(4 * kDigits, '0');
+}
+
 const auto kRefused = [] { return FailsAt(ErrorReason::GRANT_REFUSED, "grant"); };
 
 TEST_F(GrantTableTest, ASecretIsTheGrantsIdAnd256RandomBits) {
@@ -205,9 +212,9 @@ TEST_F(GrantTableTest, ARevokedGrantIsWorthlessAndItsTenantClosed) {
 }
 
 TEST_F(GrantTableTest, TenantOfAGrantThatHasEndedStaysWhileItIsCharged) {
-  const IssuedGrant revoked = MustCreate({.name = "revoked"});
-  const IssuedGrant expired = MustCreate({.name = "expired", .lifetime = milliseconds(1)});
-  const IssuedGrant unused = MustCreate({.name = "unused"});
+  IssuedGrant revoked = MustCreate({.name = "revoked"});
+  IssuedGrant expired = MustCreate({.name = "expired", .lifetime = milliseconds(1)});
+  IssuedGrant unused = MustCreate({.name = "unused"});
   const auto charge_for = [this](const IssuedGrant& grant) {
     const auto tenant = table_.Present(grant.secret, CallerNumbered(1)).value();
     return Charge::Take(tenant->ledger(), Resource::kMemoryBytes, kPage).value();
@@ -227,8 +234,42 @@ TEST_F(GrantTableTest, TenantOfAGrantThatHasEndedStaysWhileItIsCharged) {
   EXPECT_TRUE(table_.Tenants().empty());
   const std::weak_ptr<Ledger> node = node_;
   node_.reset();
+  for (IssuedGrant* const issued : {&revoked, &expired, &unused}) {
+    issued->tenant.reset();
+  }
   (void)table_.TakeExpired();
   EXPECT_TRUE(node.expired()) << "a tenant is kept for ever";
+}
+
+Caller Through(const IssuedGrant& grant, Caller caller = CallerNumbered(1)) {
+  caller.door = grant.tenant;
+  return caller;
+}
+
+TEST_F(GrantTableTest, WhoComesThroughADoorNeedsNoSecret) {
+  const IssuedGrant issued = MustCreate({.name = "a", .door = true});
+  EXPECT_EQ(issued.secret, "");
+  EXPECT_EQ(*table_.Enter(Through(issued)), issued.tenant);
+  EXPECT_TRUE(issued.tenant->door().exists());
+  EXPECT_THAT(Present(NewestSecretFor(issued.id)), kRefused()) << "it has none";
+}
+
+TEST_F(GrantTableTest, ADoorOfAPodIsForNobodyElse) {
+  const IssuedGrant issued = MustCreate({.name = "a", .pod_uid = "p", .door = true});
+  EXPECT_TRUE(table_.Enter(Through(issued, InPod("p"))).ok());
+  EXPECT_THAT(table_.Enter(Through(issued, InPod("q"))).status(), FailsAt(ErrorReason::GRANT_REFUSED, ""));
+  EXPECT_THAT(table_.Enter(Through(issued)).status(), FailsAt(ErrorReason::GRANT_REFUSED, ""));
+}
+
+TEST_F(GrantTableTest, NobodyEntersByADoorWhoseGrantIsOver) {
+  const IssuedGrant expired = MustCreate({.name = "expired", .lifetime = milliseconds(1), .door = true});
+  const IssuedGrant revoked = MustCreate({.name = "revoked", .door = true});
+  clock_.Advance(milliseconds(1));
+  EXPECT_THAT(table_.Enter(Through(expired)).status(), FailsAt(ErrorReason::GRANT_REFUSED, ""));
+  EXPECT_TRUE(table_.Revoke(revoked.id).ok());
+  EXPECT_THAT(table_.Enter(Through(revoked)).status(), FailsAt(ErrorReason::GRANT_REFUSED, ""));
+  MustCreate({.name = "revoked", .renewal = GrantRenewal{.id = revoked.id}, .door = true});
+  EXPECT_THAT(table_.Enter(Through(revoked)).status(), FailsAt(ErrorReason::GRANT_REFUSED, "")) << "it came before";
 }
 
 TEST_F(GrantTableTest, ANameIsTakenUntilItsGrantIsGone) {

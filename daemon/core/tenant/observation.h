@@ -46,6 +46,9 @@ inline constexpr std::string_view kRefusals[] = {kRefusedLimit,    kRefusedUidLi
                                                  kRefusedIdentity, kRefusedRole,     kRefusedSilent,
                                                  kRefusedRate,     kRefusedBackoff};
 
+// The note of a decision to accept nobody at a socket for a moment.
+inline constexpr std::string_view kStorm = "storm";
+
 // "process_exited": for events, metrics and logs.
 std::string_view EndCauseName(EndCause cause);
 
@@ -139,7 +142,7 @@ struct Decision {
   std::string object;
   // OK, or the reason for the refusal.
   absl::Status status;
-  // Detail for people: one of kRefusals, an EndCauseName, "refused=3 of=64"; may be empty.
+  // Detail for people: one of kRefusals, kStorm, an EndCauseName, "refused=3 of=64"; may be empty.
   std::string_view note;
 };
 

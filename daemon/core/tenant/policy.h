@@ -83,6 +83,8 @@ struct Policy {
   // Rules for the operator's socket; the first match counts. A caller without a match is an operator if it is root or
   // the daemon's own user, and is refused otherwise.
   std::vector<RoleRule> roles;
+  // Conditions on a caller at the door of a grant, of which one must hold; without any every caller may enter.
+  std::vector<Matcher> doors;
 };
 
 }  // namespace rnicd::core

@@ -8,6 +8,7 @@
 
 #include "base/mutex.h"
 #include "base/strong_id.h"
+#include "daemon/core/tenant/door_use.h"
 #include "daemon/core/tenant/ledger.h"
 #include "daemon/core/tenant/pinned_pages.h"
 #include "daemon/core/tenant/policy.h"
@@ -37,6 +38,8 @@ class Tenant {
   const std::shared_ptr<PinnedFiles>& pins() const { return pins_; }
   RateLimiter& rate() { return rate_; }
   const std::shared_ptr<TenantTally>& tally() const { return tally_; }
+  // The door of its grant.
+  DoorUse& door() { return door_; }
 
   // Session limits apply to sessions opened from now on; limits of the tenant itself apply at once.
   void SetLimits(const TenantLimits& limits);
@@ -69,6 +72,7 @@ class Tenant {
   const std::shared_ptr<PinnedFiles> pins_;
   RateLimiter rate_;
   const std::shared_ptr<TenantTally> tally_;
+  DoorUse door_{*tally_};
   std::atomic<bool> closed_{false};
   mutable Mutex mutex_;
   TenantLimits limits_ RNICD_GUARDED_BY(mutex_);

@@ -80,6 +80,9 @@ bool TenantDirectory::SeesPods(const Caller& caller) {
 
 absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::TenantOf(const Caller& caller, std::string_view grant) {
   (void)SeesPods(caller);
+  if (caller.door != nullptr) {
+    return grant.empty() ? TenantOfDoor(caller) : MakeError(ErrorReason::GRANT_REFUSED, "grant");
+  }
   if (!grant.empty()) {
     return grants_.Present(grant, caller);
   }
@@ -97,6 +100,18 @@ absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::TenantOf(const Caller& 
     Join(of_policy);
   }
   return of_policy.tenant;
+}
+
+absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::TenantOfDoor(const Caller& caller) const {
+  {
+    MutexLock lock(mutex_);
+    const PodFacts* const pod = PodOf(caller);
+    const auto matches = [&](const Matcher& matcher) { return matcher.Matches(caller, pod); };
+    if (!policy_.doors.empty() && std::none_of(policy_.doors.begin(), policy_.doors.end(), matches)) {
+      return MakeError(ErrorReason::TENANT_REFUSED);
+    }
+  }
+  return grants_.Enter(caller);
 }
 
 std::optional<Role> TenantDirectory::RoleOf(const Caller& caller, bool is_trusted) const {

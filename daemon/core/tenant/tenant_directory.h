@@ -33,8 +33,9 @@ class TenantDirectory {
   TenantDirectory(Policy policy, std::shared_ptr<Ledger> node, RandomSource& random, const Clock& clock,
                   size_t most_named = kNamedTenants);
 
-  // Selects by the grant if there is one, else by the caller's kernel credentials. Errors: GRANT_REFUSED,
-  // TENANT_REFUSED.
+  // Selects by the caller's door if it came through one, else by the grant if there is one, else by the caller's kernel
+  // credentials. Errors: GRANT_REFUSED, also for a secret at a door; TENANT_REFUSED, also for a caller that the policy
+  // keeps from doors.
   absl::StatusOr<std::shared_ptr<Tenant>> TenantOf(const Caller& caller, std::string_view grant);
   // The caller's role at the operators' door; empty when it is refused. `is_trusted`: an operator where no rule says
   // otherwise, as root and the daemon's own user are.
@@ -84,6 +85,7 @@ class TenantDirectory {
   // Updates the workloads of live tenants.
   void JoinPods(const std::vector<GrantView>& grants) RNICD_EXCLUDES(mutex_);
   void Join(const OfPolicy& of_policy) const RNICD_REQUIRES(mutex_);
+  absl::StatusOr<std::shared_ptr<Tenant>> TenantOfDoor(const Caller& caller) const;
   const TenantRule* RuleFor(const Caller& caller) const RNICD_REQUIRES(mutex_);
   const TenantRule* RuleNamed(std::string_view name) const RNICD_REQUIRES(mutex_);
 

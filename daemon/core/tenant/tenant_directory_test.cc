@@ -268,6 +268,33 @@ TEST_F(TenantDirectoryTest, AGrantAdmitsCallersThatThePolicyRefuses) {
   EXPECT_TRUE(Names(directory).empty());
 }
 
+Caller Through(const absl::StatusOr<IssuedGrant>& grant, Caller caller) {
+  caller.door = grant->tenant;
+  return caller;
+}
+
+TEST_F(TenantDirectoryTest, ASecretAtADoorIsRefused) {
+  TenantDirectory directory = DirectoryOf(OneTenantForEachUid({}));
+  const auto door = directory.CreateGrant({.name = "a", .door = true});
+  const auto secret = directory.CreateGrant({.name = "b"});
+  EXPECT_EQ(NameOf(directory, Through(door, OfUid(1))), "grant/a");
+  EXPECT_THAT(directory.TenantOf(Through(door, OfUid(1)), secret->secret).status(),
+              FailsAt(ErrorReason::GRANT_REFUSED, "grant"));
+}
+
+TEST_F(TenantDirectoryTest, ThePolicySaysWhoMayComeThroughDoors) {
+  Policy policy = OneTenantForEachUid({});
+  policy.doors = {{.uid = 1}, {.pod_namespace = "ml"}};
+  TenantDirectory directory = DirectoryOf(policy);
+  directory.SetPods({{.uid = kPod, .namespace_name = "ml", .name = "train-0"}});
+  const auto door = directory.CreateGrant({.name = "a", .door = true});
+  EXPECT_EQ(NameOf(directory, Through(door, OfUid(1))), "grant/a");
+  EXPECT_EQ(NameOf(directory, Through(door, OfPod(kPod))), "grant/a");
+  EXPECT_EQ(NameOf(directory, Through(door, OfUid(2))), "TENANT_REFUSED");
+  directory.SetPolicy(OneTenantForEachUid({}));
+  EXPECT_EQ(NameOf(directory, Through(door, OfUid(2))), "grant/a");
+}
+
 TEST_F(TenantDirectoryTest, SweepAnswersTheGrantsThatAreOver) {
   TenantDirectory directory = DirectoryOf({});
   ASSERT_TRUE(directory.CreateGrant({.name = "a", .lifetime = seconds(1)}).ok());

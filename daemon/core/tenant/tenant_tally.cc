@@ -17,6 +17,8 @@ void TenantTally::Take(const TenantTally& other) {
     Add(registrations_[ok ? 1 : 0], other.registrations(ok));
     Add(deregistrations_[ok ? 1 : 0], other.deregistrations(ok));
   }
+  Add(door_refusals_, other.door_refusals());
+  Add(door_storms_, other.door_storms());
   for (size_t index = 0; index < refusals_.size(); ++index) {
     Add(refusals_[index], other.refusals_[index].load(std::memory_order_relaxed));
   }

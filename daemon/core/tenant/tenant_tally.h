@@ -32,11 +32,16 @@ class TenantTally {
   void CountDeregistration(bool ok) { Add(deregistrations_[ok ? 1 : 0]); }
   // Counts a call that was refused or failed, under the reason of its status.
   void CountRefusal(const absl::Status& status);
+  // At the door of its grant a connection was refused; and all were left waiting for a moment.
+  void CountDoorRefusal() { Add(door_refusals_); }
+  void CountDoorStorm() { Add(door_storms_); }
   // Adds all counts of `other`.
   void Take(const TenantTally& other);
 
   uint64_t registrations(bool ok) const { return registrations_[ok ? 1 : 0].load(std::memory_order_relaxed); }
   uint64_t deregistrations(bool ok) const { return deregistrations_[ok ? 1 : 0].load(std::memory_order_relaxed); }
+  uint64_t door_refusals() const { return door_refusals_.load(std::memory_order_relaxed); }
+  uint64_t door_storms() const { return door_storms_.load(std::memory_order_relaxed); }
   // Reasons with a count that is not zero.
   std::vector<std::pair<ErrorReason, uint64_t>> refusals() const;
 
@@ -47,6 +52,8 @@ class TenantTally {
   const std::string label_;
   std::array<Count, 2> registrations_{};
   std::array<Count, 2> deregistrations_{};
+  Count door_refusals_{0};
+  Count door_storms_{0};
   // Counts in the order of AllErrorReasons.
   std::vector<Count> refusals_;
 };

@@ -31,12 +31,15 @@ constexpr size_t kPodNameBytesMax = 253;
 constexpr size_t kLabelKeyBytesMax = 317;
 constexpr size_t kLabelValueBytesMax = 63;
 
-absl::StatusOr<core::GrantRenewal> RenewalFromWire(const v1::GrantRenewal& renewal) {
+absl::StatusOr<core::GrantRenewal> RenewalFromWire(const v1::GrantRenewal& renewal, bool door) {
   if (renewal.grant_id() == 0) {
     return OutOfRange("renewal.grant_id");
   }
+  if (door && renewal.secret_sha256().empty()) {
+    return core::GrantRenewal{.id = {renewal.grant_id()}, .digest = std::nullopt};
+  }
   const std::string& digest = renewal.secret_sha256();
-  if (digest.size() != SecretDigest::kBytes) {
+  if (door || digest.size() != SecretDigest::kBytes) {
     return OutOfRange("renewal.secret_sha256");
   }
   return core::GrantRenewal{.id = {renewal.grant_id()},
@@ -108,9 +111,10 @@ absl::StatusOr<core::GrantTerms> FromWire(const v1::CreateGrantRequest& request)
                          .limits = {.tenant = policy::FromWire(request.limits()),
                                     .session = policy::FromWire(request.session_limits()),
                                     .tenant_rate = policy::RateFromWire(request.limits()),
-                                    .session_rate = policy::RateFromWire(request.session_limits())}};
+                                    .session_rate = policy::RateFromWire(request.session_limits())},
+                         .door = request.door()};
   if (request.has_renewal()) {
-    RNICD_ASSIGN_OR_RETURN(terms.renewal, RenewalFromWire(request.renewal()));
+    RNICD_ASSIGN_OR_RETURN(terms.renewal, RenewalFromWire(request.renewal(), request.door()));
   }
   if (request.has_devices()) {
     RNICD_ASSIGN_OR_RETURN(core::DeviceSet devices, DevicesFromWire(request.devices(), "devices"));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "daemon/core/tenant/doors.h"
 #include "daemon/health/probe_record.h"
 
 namespace rnicd::service {
@@ -27,6 +28,8 @@ class ProcessControl {
   virtual std::vector<health::AdapterHealth> adapters() const = 0;
   // Path of the policy file; empty when each uid is a tenant of its own.
   virtual std::string policy_file() const = 0;
+  // Null where this system has no doors.
+  virtual core::Doors* doors() const = 0;
 
   // Returns the previous level. Errors: FIELD_OUT_OF_RANGE for an unknown level.
   virtual absl::StatusOr<std::string> SetLogLevel(std::string_view level) = 0;

@@ -36,8 +36,8 @@ class AdminHandlers {
   absl::Status Drain(const v1::DrainRequest& request, v1::DrainResponse* response);
   absl::Status SetLogLevel(const v1::SetLogLevelRequest& request, v1::SetLogLevelResponse* response);
   absl::Status ReloadPolicy(const v1::ReloadPolicyRequest& request, v1::ReloadPolicyResponse* response);
-  absl::Status CreateGrant(const v1::CreateGrantRequest& request, v1::CreateGrantResponse* response);
-  absl::Status RevokeGrant(const v1::RevokeGrantRequest& request, v1::RevokeGrantResponse* response);
+  void CreateGrant(const v1::CreateGrantRequest& request, const gate::Reply<v1::CreateGrantResponse>& reply);
+  void RevokeGrant(const v1::RevokeGrantRequest& request, const gate::Reply<v1::RevokeGrantResponse>& reply);
   absl::Status BindGrant(gate::Call& call, const v1::BindGrantRequest& request, v1::BindGrantResponse* response);
   absl::Status ListGrants(const v1::ListGrantsRequest& request, v1::ListGrantsResponse* response);
   absl::Status SetPods(const v1::SetPodsRequest& request, v1::SetPodsResponse* response);
@@ -193,20 +193,54 @@ absl::Status AdminHandlers::ReloadPolicy(const v1::ReloadPolicyRequest& /*reques
 
 // --- grants and pods ---
 
-absl::Status AdminHandlers::CreateGrant(const v1::CreateGrantRequest& request, v1::CreateGrantResponse* response) {
-  RNICD_ASSIGN_OR_RETURN(const core::GrantTerms terms, FromWire(request));
-  RNICD_ASSIGN_OR_RETURN(core::IssuedGrant grant, node_.tenants.CreateGrant(terms));
-  response->set_grant_id(grant.id.value);
-  response->set_secret(std::move(grant.secret));
-  response->set_tenant("grant/" + terms.name);
-  return absl::OkStatus();
+// The door is made by the thread that keeps the sockets, because the file system may be slow.
+void AdminHandlers::CreateGrant(const v1::CreateGrantRequest& request,
+                                const gate::Reply<v1::CreateGrantResponse>& reply) {
+  core::Doors* const doors = process_.doors();
+  const absl::StatusOr<core::GrantTerms> terms = FromWire(request);
+  if (!terms.ok() || (terms->door && doors == nullptr)) {
+    reply(terms.ok() ? MakeErrorWithDetail(ErrorReason::DOOR_UNAVAILABLE, "this system has none") : terms.status());
+    return;
+  }
+  absl::StatusOr<core::IssuedGrant> grant = node_.tenants.CreateGrant(*terms);
+  if (!grant.ok()) {
+    reply(grant.status());
+    return;
+  }
+  v1::CreateGrantResponse response;
+  response.set_grant_id(grant->id.value);
+  response.set_secret(std::move(grant->secret));
+  response.set_tenant(grant->tenant->name());
+  if (!terms->door) {
+    reply(response);
+    return;
+  }
+  response.set_socket_dir(doors->DirectoryOf(grant->id));
+  doors->Open(grant->tenant, [&tenants = node_.tenants, reply, response](const absl::Status& opened) {
+    if (!opened.ok()) {
+      (void)tenants.RevokeGrant(GrantId{response.grant_id()});
+      reply(opened);
+    } else {
+      reply(response);
+    }
+  });
 }
 
-absl::Status AdminHandlers::RevokeGrant(const v1::RevokeGrantRequest& request, v1::RevokeGrantResponse* response) {
-  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<core::Tenant> tenant,
-                         node_.tenants.RevokeGrant(GrantId{request.grant_id()}));
-  response->set_sessions_ended(registry_.EndRefusedBy(*tenant, core::EndCause::kGrantRevoked));
-  return absl::OkStatus();
+void AdminHandlers::RevokeGrant(const v1::RevokeGrantRequest& request,
+                                const gate::Reply<v1::RevokeGrantResponse>& reply) {
+  const GrantId id{request.grant_id()};
+  const absl::StatusOr<std::shared_ptr<core::Tenant>> tenant = node_.tenants.RevokeGrant(id);
+  absl::StatusOr<v1::RevokeGrantResponse> response{v1::RevokeGrantResponse()};
+  if (tenant.ok()) {
+    response->set_sessions_ended(registry_.EndRefusedBy(**tenant, core::EndCause::kGrantRevoked));
+  } else {
+    response = tenant.status();
+  }
+  if (core::Doors* const doors = process_.doors(); doors != nullptr) {
+    doors->Close(id, [reply, response] { reply(response); });
+  } else {
+    reply(response);
+  }
 }
 
 absl::Status AdminHandlers::BindGrant(gate::Call& call, const v1::BindGrantRequest& request,

@@ -3,7 +3,10 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_split.h"
 #include "daemon/service/service_fixture_test.h"
@@ -113,6 +116,75 @@ TEST_F(Operators, GetALongRefusalOfAPolicyCutAfterAWholeLine) {
   EXPECT_TRUE(refused.message.ends_with("is wrong\n... and more, which the log has")) << refused.message;
   process_.reloaded = MakeErrorWithDetail(ErrorReason::POLICY_REFUSED, "policy:3: short");
   EXPECT_NE(Ask(Operator(), "AdminService.ReloadPolicy", "").message.find("policy:3: short)"), std::string::npos);
+}
+
+// Makes and removes doors at once.
+class RecordingDoors final : public core::Doors {
+ public:
+  std::string DirectoryOf(GrantId grant) const override { return "/doors/" + std::to_string(grant.value); }
+  void Open(std::shared_ptr<core::Tenant> tenant, OnOpen done) override {
+    opened.push_back(tenant->grant());
+    done(outcome);
+  }
+  void Close(GrantId grant, OnClosed done) override {
+    closed.push_back(grant);
+    done();
+  }
+
+  absl::Status outcome;
+  std::vector<GrantId> opened;
+  std::vector<GrantId> closed;
+};
+
+class OperatorsOfDoors : public Operators {
+ protected:
+  OperatorsOfDoors() { process_.doors_given = &doors_; }
+  v1::ListGrantsResponse Grants() { return Must<v1::ListGrantsResponse>(Operator(), "AdminService.ListGrants"); }
+
+  RecordingDoors doors_;
+};
+
+TEST_F(OperatorsOfDoors, MakeThemInPlaceOfASecretAndRemoveThemWithTheGrant) {
+  const auto grant = Must<v1::CreateGrantResponse>(Operator(), "AdminService.CreateGrant", "name: 'a' door: true");
+  EXPECT_EQ(grant.secret(), "");
+  EXPECT_EQ(grant.socket_dir(), "/doors/" + std::to_string(grant.grant_id()));
+  EXPECT_EQ(doors_.opened, std::vector{GrantId{grant.grant_id()}});
+  ASSERT_EQ(Grants().grants_size(), 1);
+  EXPECT_EQ(Grants().grants(0).door().ShortDebugString(), "socket_dir: \"" + grant.socket_dir() + "\"");
+  Must<v1::RevokeGrantResponse>(Operator(), "AdminService.RevokeGrant",
+                                "grant_id: " + std::to_string(grant.grant_id()));
+  EXPECT_EQ(doors_.closed, doors_.opened);
+}
+
+TEST_F(OperatorsOfDoors, RenewThemWithoutADigest) {
+  const auto grant = Must<v1::CreateGrantResponse>(Operator(), "AdminService.CreateGrant",
+                                                   "name: 'a' door: true renewal { grant_id: 7 }");
+  EXPECT_EQ(grant.socket_dir(), "/doors/7");
+  const std::string digest(32, 'x');
+  ExpectRefusal(Ask(Operator(), "AdminService.CreateGrant",
+                    "name: 'b' door: true renewal { grant_id: 8 secret_sha256: '" + digest + "' }"),
+                ErrorReason::FIELD_OUT_OF_RANGE, "renewal.secret_sha256");
+  ExpectRefusal(Ask(Operator(), "AdminService.CreateGrant", "name: 'b' renewal { grant_id: 8 }"),
+                ErrorReason::FIELD_OUT_OF_RANGE, "renewal.secret_sha256");
+}
+
+TEST_F(OperatorsOfDoors, KeepNoGrantWhoseDoorCannotBeMade) {
+  doors_.outcome = MakeErrorWithDetail(ErrorReason::DOOR_UNAVAILABLE, "no space");
+  const gate::Ended refused = Ask(Operator(), "AdminService.CreateGrant", "name: 'a' door: true");
+  ExpectRefusal(refused, ErrorReason::DOOR_UNAVAILABLE, "");
+  EXPECT_NE(refused.message.find("no space"), std::string::npos);
+  EXPECT_EQ(Grants().grants_size(), 0);
+}
+
+TEST_F(OperatorsOfDoors, RemoveWhatAnEarlierDaemonLeft) {
+  ExpectRefusal(Ask(Operator(), "AdminService.RevokeGrant", "grant_id: 7"), ErrorReason::GRANT_NOT_FOUND, "grant_id");
+  EXPECT_EQ(doors_.closed, std::vector{GrantId{7}});
+}
+
+TEST_F(OperatorsOfDoors, AreRefusedWhereTheSystemHasNone) {
+  process_.doors_given = nullptr;
+  ExpectRefusal(Ask(Operator(), "AdminService.CreateGrant", "name: 'a' door: true"), ErrorReason::DOOR_UNAVAILABLE, "");
+  EXPECT_EQ(Grants().grants_size(), 0);
 }
 
 class HealthStreams : public ServiceTest {

@@ -165,6 +165,12 @@ v1::GrantInfo AdminView::Grant(const core::GrantView& grant) const {
     *info.mutable_devices() = ToWire(*grant.devices);
   }
   *info.mutable_workload() = ToWire(grant.tenant->workload()->name);
+  if (const core::DoorUse& use = grant.tenant->door(); use.exists()) {
+    info.mutable_door()->set_socket_dir(process_.doors()->DirectoryOf(grant.id));
+    info.mutable_door()->set_connections(use.connections());
+    info.mutable_door()->set_refused(use.refused());
+    info.mutable_door()->set_storms(use.storms());
+  }
   return info;
 }
 

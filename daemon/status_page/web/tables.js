@@ -111,7 +111,10 @@ export function poolTable(section) {
 }
 
 export function tenantsTable(section) {
-  const origin = (row) => row.by_grant ? "grant" : row.rule ? `rule ${row.rule}` : "no policy";
+  const door = ({ connections, refused, storms }) =>
+    `door: ${connections} connected, ${refused} refused, ${storms} storms`;
+  const origin = (row) => row.door ? door(row.door)
+    : row.by_grant ? "grant" : row.rule ? `rule ${row.rule}` : "no policy";
   return new Table(section, {
     key: (row) => row.name,
     empty: "No tenant yet. One appears with its first connection or grant.",

@@ -35,22 +35,13 @@ void TakeFrom(const Ids& source, size_t required, Ids& taken) {
 // The order has no meaning.
 std::vector<std::string> Unsorted(const Ids& ids) { return std::vector<std::string>(ids.rbegin(), ids.rend()); }
 
-// The first setting of a variable counts; every one is logged.
-void AddTo(RunOptions& options, const v1beta1::ContainerAllocateResponse& answer, std::vector<std::string>& log) {
-  for (const auto& [name, value] : answer.envs()) {
-    const auto [known, is_new] = options.environment.emplace(name, value);
-    if (is_new) {
-      log.push_back("Add env " + name + "=" + value);
-    } else if (known->second != value) {
-      log.push_back("Environment variable has conflicting setting " + name + ": expected " + value + ", got " +
-                    known->second);
-    }
-  }
-  options.annotations.insert(answer.annotations().begin(), answer.annotations().end());
-  options.mounts.insert(options.mounts.end(), answer.mounts().begin(), answer.mounts().end());
-  for (const v1beta1::CdiDevice& device : answer.cdi_devices()) {
-    if (std::find(options.cdi_devices.begin(), options.cdi_devices.end(), device.name()) == options.cdi_devices.end()) {
-      options.cdi_devices.push_back(device.name());
+// The first setting of a variable counts, and the first mount at a path.
+void AddTo(RunOptions& options, const v1beta1::ContainerAllocateResponse& answer) {
+  options.environment.insert(answer.envs().begin(), answer.envs().end());
+  for (const v1beta1::Mount& mount : answer.mounts()) {
+    if (std::none_of(options.mounts.begin(), options.mounts.end(),
+                     [&](const v1beta1::Mount& known) { return known.container_path() == mount.container_path(); })) {
+      options.mounts.push_back(mount);
     }
   }
 }
@@ -253,7 +244,7 @@ absl::StatusOr<RunOptions> DeviceManager::PrepareContainer(const std::string& po
   std::map<std::string, Allocation> allocations = Of(pod_uid, container);
   std::vector<std::string> resources = ResourcesOf(pod_uid, container);
   for (const std::string& resource : resources) {
-    if (const absl::Status status = PreStart(resource, allocations[resource].device_ids); !status.ok()) {
+    if (absl::Status status = PreStart(resource, allocations[resource].device_ids); !status.ok()) {
       return status;
     }
   }
@@ -263,7 +254,7 @@ absl::StatusOr<RunOptions> DeviceManager::PrepareContainer(const std::string& po
   }
   RunOptions options;
   for (const std::string& resource : resources) {
-    AddTo(options, allocations[resource].answer, log_);
+    AddTo(options, allocations[resource].answer);
   }
   return options;
 }

@@ -166,11 +166,6 @@ std::vector<std::string> DeviceManager::calls() const {
   return calls_;
 }
 
-std::vector<std::string> DeviceManager::log() const {
-  MutexLock lock(mutex_);
-  return log_;
-}
-
 void DeviceManager::StopContainers() {
   MutexLock lock(mutex_);
   runs_.clear();

@@ -48,7 +48,6 @@ class DeviceManager {
   std::map<std::string, Allocation> Of(const std::string& pod_uid, const std::string& container) const;
   std::vector<Pod> pods() const;
   std::vector<std::string> calls() const;
-  std::vector<std::string> log() const;
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -102,7 +101,6 @@ class DeviceManager {
   // Keyed by pod and container.
   std::map<std::pair<std::string, std::string>, Run> runs_ RNICD_GUARDED_BY(mutex_);
   std::vector<std::string> calls_ RNICD_GUARDED_BY(mutex_);
-  std::vector<std::string> log_ RNICD_GUARDED_BY(mutex_);
   bool is_reversed_ RNICD_GUARDED_BY(mutex_) = false;
   std::map<std::string, Pod> pods_ RNICD_GUARDED_BY(mutex_);
 };

@@ -103,8 +103,6 @@ void Kubelet::LoseCheckpoint() { impl_->manager().LoseCheckpoint(); }
 
 std::vector<std::string> Kubelet::calls() const { return impl_->manager().calls(); }
 
-std::vector<std::string> Kubelet::log() const { return impl_->manager().log(); }
-
 absl::StatusOr<RunOptions> Kubelet::StartContainer(const std::string& pod_uid, const std::string& container) {
   return impl_->manager().StartContainer(pod_uid, container);
 }

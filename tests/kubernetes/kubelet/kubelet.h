@@ -36,9 +36,7 @@ struct Registration {
 // The allocation that a container runs with.
 struct RunOptions {
   std::map<std::string, std::string> environment;
-  std::map<std::string, std::string> annotations;
   std::vector<v1beta1::Mount> mounts;
-  std::vector<std::string> cdi_devices;
 };
 
 // A stand-in for the kubelet, as seen by device plugins; README.md describes what it models. State that the API server
@@ -74,8 +72,6 @@ class Kubelet {
   size_t pod_lists() const;
   // Names of the calls for pods to plugins, in their order.
   std::vector<std::string> calls() const;
-  // What a kubelet logs of environments with --v=4; of conflicts always.
-  std::vector<std::string> log() const;
 
   // Errors: kFailedPrecondition, "UnexpectedAdmissionError: Allocate failed due to ..., which is unexpected"; the pod
   // then holds nothing and is never admitted again.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "tests/kubernetes/kubelet/device_book.h"
 #include "tests/kubernetes/node/node_test.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/metrics_page.h"
@@ -12,27 +13,24 @@
 namespace rnicd::test {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Key;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 class NodeAllocation : public KubernetesNode {};
 
-TEST_F(NodeAllocation, APodGetsTheSocketsAGrantAndNothingElse) {
+TEST_F(NodeAllocation, APodGetsADoorAndNothingElse) {
   StartPlugin();
   const RunOptions container = RunPod("a", 4);
-  EXPECT_THAT(container.environment, ElementsAre(Key("RNICD_GRANT"), Key("RNICD_SOCKET_DIR")));
-  EXPECT_EQ(container.environment.at("RNICD_SOCKET_DIR"), "/run/rnicd");
+  EXPECT_THAT(container.environment, ElementsAre(Pair("RNICD_SOCKET_DIR", "/run/rnicd")));
   ASSERT_THAT(container.mounts, SizeIs(1));
   EXPECT_EQ(container.mounts[0].container_path(), "/run/rnicd");
-  EXPECT_EQ(container.mounts[0].host_path(), daemon().socket_dir());
+  EXPECT_EQ(container.mounts[0].host_path(), Grants().at(0).door().socket_dir());
   EXPECT_TRUE(container.mounts[0].read_only());
-  EXPECT_THAT(container.cdi_devices, IsEmpty());
-  EXPECT_THAT(container.annotations, IsEmpty());
 }
 
 TEST_F(NodeAllocation, TheGrantIsForAsMuchAsThePodAskedForAndNoMore) {
@@ -64,7 +62,6 @@ TEST_F(NodeAllocation, AContainerWithTwoKindsOfUnitsIsRefusedWithAReason) {
   ASSERT_TRUE(kubelet().Admit(pod("both", {{.name = "main", .resources = {{kMemory, 1}, {kLarge, 1}}}})).ok());
   EXPECT_THAT(std::string(kubelet().StartContainer(UidOf("both"), "main").status().message()),
               HasSubstr("the container requests rnicd.io/memory-1mi and rnicd.io/memory-2mi, but can have one kind"));
-  EXPECT_THAT(kubelet().log(), IsEmpty()) << "no secret of it reached the kubelet's log";
   ASSERT_TRUE(kubelet()
                   .Admit(pod("each", {{.name = "small", .resources = {{kMemory, 1}}},
                                       {.name = "large", .resources = {{kLarge, 1}}}}))
@@ -79,7 +76,7 @@ TEST_F(NodeAllocation, TwoPodsHaveGrantsOfTheirOwn) {
   StartPlugin();
   const RunOptions first = RunPod("a", 2);
   const RunOptions second = RunPod("b", 3);
-  EXPECT_NE(first.environment.at("RNICD_GRANT"), second.environment.at("RNICD_GRANT"));
+  EXPECT_NE(first.mounts.at(0).host_path(), second.mounts.at(0).host_path());
   const auto one = Hold(first, 2 * kUnitBytes);
   const auto other = Hold(second, 3 * kUnitBytes);
   EXPECT_EQ(Pinned(), 5 * kUnitBytes);
@@ -94,7 +91,7 @@ TEST_F(NodeAllocation, PagesOfADeadContainerAreBackAtOnceAndItsGrantServesTheNex
   EXPECT_TRUE(Eventually([&] { return Pinned() == 0; }));
   const auto again = kubelet().StartContainer(UidOf("a"), "main");
   ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->environment, container.environment);
+  EXPECT_EQ(again->mounts.at(0).host_path(), container.mounts.at(0).host_path());
   EXPECT_NE(Hold(*again, 4 * kUnitBytes), nullptr);
 }
 
@@ -131,16 +128,6 @@ TEST_F(NodeAllocation, TheTenantIsJoinedToItsContainerInListsMetricsAndTheAuditL
   EXPECT_TRUE(Eventually(written));
 }
 
-TEST_F(NodeAllocation, ADeviceOfCdiTakesThePlaceOfTheMount) {
-  StartPlugin({"--cdi_dir=" + home()});
-  const RunOptions container = RunPod("a", 1);
-  EXPECT_THAT(container.mounts, IsEmpty());
-  EXPECT_THAT(container.environment, ElementsAre(Key("RNICD_GRANT"))) << "the directory is in the specification";
-  EXPECT_THAT(FileText("/rnicd.io-socket.json"), HasSubstr("RNICD_SOCKET_DIR="));
-  EXPECT_THAT(container.cdi_devices, ElementsAre("rnicd.io/socket=default"));
-  EXPECT_THAT(FileText("/rnicd.io-socket.json"), HasSubstr(daemon().socket_dir()));
-}
-
 TEST_F(NodeAllocation, OtherLimitsOfGrantsAreTheOperators) {
   StartPlugin({"--grant_limits=sessions=1", "--registered_times=2"});
   const RunOptions container = RunPod("a", 3);
@@ -156,14 +143,17 @@ TEST_F(NodeAllocation, OtherLimitsOfGrantsAreTheOperators) {
   EXPECT_THAT(refusal, HasSubstr("QUOTA_SESSIONS"));
 }
 
-TEST_F(NodeAllocation, SecretsAreInNoLogAndOnNoDisk) {
+// Not to the kubelet, nor to any file or log on the way.
+TEST_F(NodeAllocation, NoContainerGetsASecret) {
   StartPlugin({"--log_level=debug"});
-  const std::string secret = RunPod("a", 1).environment.at("RNICD_GRANT");
-  for (const char* path : {"/state/grants.json", "/audit.jsonl"}) {
-    EXPECT_NE(FileText(path), "") << path;
-    EXPECT_THAT(FileText(path), Not(HasSubstr(secret))) << path;
+  RunPod("a", 1);
+  const std::string checkpoint = FileText("/plugins/kubelet_internal_checkpoint");
+  const Allocation allocation = DeviceBook::FromCheckpoint(checkpoint).Of(UidOf("a"), "main").at(kMemory);
+  for (const std::string& text : {allocation.answer.ShortDebugString(), checkpoint, FileText("/state/grants.json"),
+                                  FileText("/audit.jsonl"), plugin().errors().Text()}) {
+    EXPECT_NE(text, "");
+    EXPECT_THAT(text, Not(AnyOf(HasSubstr("rnicd-grant-"), HasSubstr("RNICD_GRANT"))));
   }
-  EXPECT_THAT(plugin().errors().Text(), Not(HasSubstr(secret)));
 }
 
 }  // namespace

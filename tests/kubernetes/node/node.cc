@@ -56,7 +56,7 @@ void KubernetesNode::StartDaemon() {
 void KubernetesNode::LaunchPlugin(const std::vector<std::string>& flags, std::optional<int> stderr_file) {
   std::vector<std::string> command = {ExecutableForEveryone(DEVICE_PLUGIN_PATH),
                                       absl::StrCat("--admin_socket_dir=", daemon_->admin_dir()),
-                                      absl::StrCat("--socket_dir=", daemon_->socket_dir()),
+                                      absl::StrCat("--door_dir=", daemon_->socket_dir(), "-doors"),
                                       absl::StrCat("--kubelet_dir=", home(), "/plugins"),
                                       absl::StrCat("--pod_resources_socket=", home(), "/pr.sock"),
                                       absl::StrCat("--state_dir=", home(), "/state"),
@@ -95,12 +95,11 @@ RunOptions KubernetesNode::RunPod(const std::string& name, size_t units) {
 
 std::unique_ptr<ChildProcess> KubernetesNode::Hold(const RunOptions& container, uint64_t bytes, std::string* refusal,
                                                    const std::string& group) {
-  std::vector<std::string> command = {RNICCTL_PATH,
-                                      "register",
-                                      "--size=" + std::to_string(bytes),
-                                      "--hold=forever",
-                                      "--grant=" + container.environment.at("RNICD_GRANT"),
+  std::vector<std::string> command = {RNICCTL_PATH, "register", "--size=" + std::to_string(bytes), "--hold=forever",
                                       "--socket-dir=" + container.mounts.at(0).host_path()};
+  if (const auto secret = container.environment.find("RNICD_GRANT"); secret != container.environment.end()) {
+    command.push_back("--grant=" + secret->second);
+  }
   if (!group.empty()) {
     command.insert(command.begin(), {"/bin/sh", "-c", "echo $$ >\"$0/cgroup.procs\" && exec \"$@\"", group});
   }

@@ -41,10 +41,11 @@ class KubernetesNode : public testing::Test {
 
   // Admits a pod "team/NAME" with one container, "main", and starts that.
   RunOptions RunPod(const std::string& name, size_t units);
-  // None of Kubernetes' forms, so grants are bound to no pod, and this process may use their secrets.
+  // None of Kubernetes' forms, so grants are bound to no pod, and this process may use their doors.
   virtual std::string UidOf(const std::string& name) const;
   // Starts a process of the container that registers that much memory and holds it until it is killed. Null when it is
   // refused; its last output is then in `refusal`. `group`: folder of its control group; empty: as this process.
+  // A container of an earlier release has a secret in RNICD_GRANT.
   std::unique_ptr<ChildProcess> Hold(const RunOptions& container, uint64_t bytes, std::string* refusal = nullptr,
                                      const std::string& group = "");
 

@@ -1,4 +1,4 @@
-// Grants that are bound to their pods, and processes that have the secret of another pod.
+// Grants that are bound to their pods, and processes that reach the door of another pod.
 #include <unistd.h>
 
 #include <filesystem>
@@ -71,7 +71,7 @@ class NodePods : public KubernetesNode {
   const PodGroup other_group_{UidOf("b")};
 };
 
-TEST_F(NodePods, ASecretIsWorthlessOutsideItsPodFromTheStartOfItsContainer) {
+TEST_F(NodePods, ADoorAdmitsItsPodOnlyFromTheStartOfItsContainer) {
   StartPlugin();
   const auto other = Hold(RunPod("b", 1), kUnitBytes, nullptr, other_group_.folder());
   const RunOptions container = RunPod("a", 4);

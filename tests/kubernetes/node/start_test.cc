@@ -1,5 +1,4 @@
-// What the plugin refuses to start with, and what it survives.
-#include <filesystem>
+// What the plugin refuses to start with.
 #include <string>
 
 #include "gmock/gmock.h"
@@ -27,18 +26,6 @@ TEST_F(PluginStart, UnknownFlagsAndValuesOfTheWrongKindAreRefusedWithStatusTwo) 
     EXPECT_EQ(exit_code, 2) << name;
     EXPECT_THAT(errors, HasSubstr(name));
   }
-}
-
-TEST_F(PluginStart, SecretsWhereContainersSeeThemAreRefused) {
-  const std::string seen = daemon().socket_dir() + "/state";
-  std::filesystem::create_directory(seen);
-  std::filesystem::create_directory_symlink(seen, home() + "/link");
-  const auto [text_code, text_errors] = Refusal("--state_dir=" + seen + "/.");
-  EXPECT_EQ(text_code, 2);
-  EXPECT_THAT(text_errors, HasSubstr("--state_dir: must not be --socket_dir or in it"));
-  const auto [link_code, link_errors] = Refusal("--state_dir=" + home() + "/link");
-  EXPECT_EQ(link_code, 1);
-  EXPECT_THAT(link_errors, HasSubstr("/link: must not be --socket_dir or in it"));
 }
 
 }  // namespace

@@ -11,41 +11,33 @@ namespace {
 using kubernetes::FakeDaemon;
 using State = ModelContainer::State;
 
-// Grants that the daemon has and of which somebody was told the secret, by secret.
-std::map<std::string, FakeDaemon::Kept> UsableGrants(const World& world) {
-  std::map<std::string, std::string> secrets;
-  for (const auto& [secret, owner] : world.handed_out()) {
-    secrets[kubernetes::SecretDigestOf(secret)] = secret;
-  }
-  std::map<std::string, FakeDaemon::Kept> usable;
-  for (const auto& [id, kept] : world.daemon().grants()) {
-    if (const auto found = secrets.find(kept.secret_sha256); found != secrets.end()) {
-      usable[found->second] = kept;
-    }
-  }
+// Grants that the daemon has and of which a container was given the door, by id.
+std::map<uint64_t, FakeDaemon::Kept> UsableGrants(const World& world) {
+  std::map<uint64_t, FakeDaemon::Kept> usable = world.daemon().grants();
+  std::erase_if(usable, [&](const auto& grant) { return !world.handed_out().contains(grant.first); });
   return usable;
 }
 
-Finding NoDeviceIsGrantedTwice(const std::map<std::string, FakeDaemon::Kept>& usable) {
-  std::map<std::string, std::string> secrets;
-  for (const auto& [secret, kept] : usable) {
+Finding NoDeviceIsGrantedTwice(const std::map<uint64_t, FakeDaemon::Kept>& usable) {
+  std::map<std::string, uint64_t> grants;
+  for (const auto& [grant, kept] : usable) {
     for (const std::string& id : kept.request.devices().device_ids()) {
-      const auto [first, inserted] = secrets.emplace(id, secret);
+      const auto [first, inserted] = grants.emplace(id, grant);
       if (!inserted) {
-        return {"NoDeviceIsGrantedTwice", absl::StrCat(id, " is in those of ", first->second, " and ", secret)};
+        return {"NoDeviceIsGrantedTwice", absl::StrCat(id, " is in those of ", first->second, " and ", grant)};
       }
     }
   }
   return {};
 }
 
-Finding AGrantIsForItsDevices(const World& world, const std::map<std::string, FakeDaemon::Kept>& usable) {
-  for (const auto& [secret, kept] : usable) {
-    const std::set<std::string>& ids = world.handed_out().at(secret).ids;
+Finding AGrantIsForItsDevices(const World& world, const std::map<uint64_t, FakeDaemon::Kept>& usable) {
+  for (const auto& [grant, kept] : usable) {
+    const std::set<std::string>& ids = world.handed_out().at(grant).ids;
     const auto& granted = kept.request.devices().device_ids();
     if (std::set<std::string>(granted.begin(), granted.end()) != ids ||
         kept.request.limits().pinned_bytes() != ids.size() * (64 << 20)) {
-      return {"AGrantIsForItsDevices", absl::StrCat(secret, ": ", kept.request.ShortDebugString())};
+      return {"AGrantIsForItsDevices", absl::StrCat(grant, ": ", kept.request.ShortDebugString())};
     }
   }
   return {};
@@ -59,19 +51,19 @@ Finding ARunningContainerHasItsGrant(World& world) {
     for (const ModelContainer& container : world.kubelet().pods().at(uid).containers) {
       const Allocation* const allocation = world.kubelet().Of(uid, container.name);
       if (container.state != State::kRunning || allocation == nullptr ||
-          world.IsExcused(world.handed_out().at(SecretOf(*allocation)))) {
+          world.IsExcused(world.handed_out().at(GrantOf(*allocation)))) {
         continue;
       }
-      if (!AcceptsFrom(world.daemon(), uid, SecretOf(*allocation))) {
-        return {"ARunningContainerHasItsGrant", absl::StrCat(uid, " ", container.name, ": ", SecretOf(*allocation))};
+      const uint64_t grant = GrantOf(*allocation);
+      if (!AcceptsFrom(world.daemon(), uid, grant) || container.directory != world.daemon().DirectoryOf(grant)) {
+        return {"ARunningContainerHasItsGrant", absl::StrCat(uid, " ", container.name, ": ", grant)};
       }
     }
   }
   return {};
 }
 
-// The kubelet then has the secret in its log.
-Finding AStartedContainersSecretIsForItsPodOnly(World& world) {
+Finding AStartedContainersDoorIsForItsPodOnly(World& world) {
   if (!world.daemon_is_ready() || !world.pods_are_shown()) {
     return {};
   }
@@ -79,19 +71,19 @@ Finding AStartedContainersSecretIsForItsPodOnly(World& world) {
     for (const ModelContainer& container : world.kubelet().pods().at(uid).containers) {
       const Allocation* const allocation = world.kubelet().Of(uid, container.name);
       if (container.state == State::kRunning && allocation != nullptr &&
-          AcceptsFrom(world.daemon(), "", SecretOf(*allocation))) {
-        return {"AStartedContainersSecretIsForItsPodOnly", absl::StrCat(uid, " ", container.name)};
+          AcceptsFrom(world.daemon(), "", GrantOf(*allocation))) {
+        return {"AStartedContainersDoorIsForItsPodOnly", absl::StrCat(uid, " ", container.name)};
       }
     }
   }
   return {};
 }
 
-Finding NoGrantOutlivesItsPod(const World& world, const std::map<std::string, FakeDaemon::Kept>& usable) {
-  for (const auto& [secret, kept] : usable) {
-    const HandedOut& owner = world.handed_out().at(secret);
+Finding NoGrantOutlivesItsPod(const World& world, const std::map<uint64_t, FakeDaemon::Kept>& usable) {
+  for (const auto& [grant, kept] : usable) {
+    const HandedOut& owner = world.handed_out().at(grant);
     if (owner.reviewed.has_value() && *owner.reviewed >= world.options().grace) {
-      return {"NoGrantOutlivesItsPod", absl::StrCat(secret, " of ", owner.uid, " ", owner.container)};
+      return {"NoGrantOutlivesItsPod", absl::StrCat(grant, " of ", owner.uid, " ", owner.container)};
     }
   }
   return {};
@@ -114,12 +106,12 @@ Finding NothingIsKeptForEver(World& world) {
 }  // namespace
 
 Finding CheckGrants(World& world) {
-  const std::map<std::string, FakeDaemon::Kept> usable = UsableGrants(world);
+  const std::map<uint64_t, FakeDaemon::Kept> usable = UsableGrants(world);
   if (!world.refused_start().empty()) {
     return {"AContainerMayStart", world.refused_start()};
   }
   for (const Finding& finding : {NoDeviceIsGrantedTwice(usable), AGrantIsForItsDevices(world, usable),
-                                 ARunningContainerHasItsGrant(world), AStartedContainersSecretIsForItsPodOnly(world),
+                                 ARunningContainerHasItsGrant(world), AStartedContainersDoorIsForItsPodOnly(world),
                                  NoGrantOutlivesItsPod(world, usable), NothingIsKeptForEver(world)}) {
     if (!finding.invariant.empty()) {
       return finding;

@@ -34,13 +34,13 @@ bool KubeletModel::Admit(ModelPod pod, size_t fails_at, const Allocate& allocate
     }
     DropDeadPods();
     const std::set<std::string> ids = Choose(container.units, reusable);
-    const std::string secret = ids.empty() ? "" : allocate(std::vector<std::string>(ids.rbegin(), ids.rend()));
-    if (secret.empty() || index == fails_at) {
+    const uint64_t grant = ids.empty() ? 0 : allocate(std::vector<std::string>(ids.rbegin(), ids.rend()));
+    if (grant == 0 || index == fails_at) {
       pods_[uid].alive = false;
       return false;
     }
     Allocation allocation{.device_ids = ids, .answer = {}};
-    (*allocation.answer.mutable_envs())["RNICD_GRANT"] = secret;
+    allocation.answer.add_mounts()->set_host_path(std::to_string(grant));
     book_.Insert(uid, container.name, kResource, std::move(allocation));
     checkpoint_ = book_.ToCheckpoint();
     for (const std::string& id : ids) {

@@ -21,6 +21,8 @@ struct ModelContainer {
   bool is_init = false;
   size_t units = 0;
   State state = State::kWaiting;
+  // Number of the directory that was mounted as its door when it started; 0 for none.
+  uint64_t directory = 0;
 };
 
 struct ModelPod {
@@ -33,7 +35,8 @@ struct ModelPod {
   bool is_lost = false;
 };
 
-inline const std::string& SecretOf(const Allocation& allocation) { return allocation.answer.envs().at("RNICD_GRANT"); }
+// Id of the grant whose door the container mounts.
+inline uint64_t GrantOf(const Allocation& allocation) { return std::stoull(allocation.answer.mounts(0).host_path()); }
 
 // Devices and pods as the kubelet sees them. Errors of the plugin fail the pod.
 // Threads: one.
@@ -42,8 +45,8 @@ class KubeletModel {
   static constexpr size_t kUnits = 12;
   static constexpr char kResource[] = "rnicd.io/memory-64mi";
 
-  // Returns the secret; empty for a failure.
-  using Allocate = std::function<std::string(const std::vector<std::string>& ids)>;
+  // Returns the id of the grant; 0 for a failure.
+  using Allocate = std::function<uint64_t(const std::vector<std::string>& ids)>;
 
   explicit KubeletModel(simulation::Dice& dice) : dice_(dice) {}
 

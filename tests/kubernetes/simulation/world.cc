@@ -129,7 +129,7 @@ void World::Review() {
   if (!done || observation.cluster_is_away) {
     return;
   }
-  for (auto& [secret, owner] : handed_out_) {
+  for (auto& [grant, owner] : handed_out_) {
     if (dead_when_observed_.contains(owner.uid)) {
       // The keeper ignores the first review of a new grant, and the next one begins the grace.
       owner.reviewed = owner.reviewed.has_value() ? *owner.reviewed + passed : -options_.grace / 2;
@@ -186,16 +186,16 @@ void World::Admit() {
   Say("admit", absl::StrCat(pod.name, " (", pod.uid, ")", lives ? "" : ", failed"));
 }
 
-std::string World::Allocate(const std::string& uid, const std::string& container, const std::vector<std::string>& ids) {
-  const absl::StatusOr<std::string> secret = keeper_->Allocate(Resource(), ids, now_);
-  Say("allocate", absl::StrCat(uid, " ", container, " {", absl::StrJoin(ids, ","),
-                               "}: ", secret.ok() ? *secret : std::string(secret.status().message())));
-  if (!secret.ok()) {
+uint64_t World::Allocate(const std::string& uid, const std::string& container, const std::vector<std::string>& ids) {
+  const absl::StatusOr<uint64_t> grant = keeper_->Allocate(Resource(), ids, now_);
+  Say("allocate", absl::StrCat(uid, " ", container, " {", absl::StrJoin(ids, ","), "}: ", grant.value_or(0), " ",
+                               grant.status().message()));
+  if (!grant.ok()) {
     renewal_is_due_ = true;
-    return "";
+    return 0;
   }
-  handed_out_[*secret] = {.uid = uid, .container = container, .ids = {ids.begin(), ids.end()}, .reviewed = {}};
-  return *secret;
+  handed_out_[*grant] = {.uid = uid, .container = container, .ids = {ids.begin(), ids.end()}, .reviewed = {}};
+  return *grant;
 }
 
 bool World::PrepareStart(const ModelPod& pod, ModelContainer& container) {
@@ -210,11 +210,16 @@ bool World::PrepareStart(const ModelPod& pod, ModelContainer& container) {
   const std::vector<std::string> ids(allocation->device_ids.begin(), allocation->device_ids.end());
   const absl::Status prepared = keeper_->Prepare(KubeletModel::kResource, ids,
                                                  PodUidOf(kubelet_.checkpoint(), KubeletModel::kResource, ids), now_);
-  Say("prepare", absl::StrCat(pod.uid, " ", container.name, " ", SecretOf(*allocation), " ", prepared.message()));
+  Say("prepare", absl::StrCat(pod.uid, " ", container.name, " ", GrantOf(*allocation), " ", prepared.message()));
   if (absl::IsFailedPrecondition(prepared)) {
     refused_start_ = absl::StrCat(pod.uid, " ", container.name);
   }
   return prepared.ok();
+}
+
+void World::MountDoor(const ModelPod& pod, ModelContainer& container) {
+  const Allocation* const allocation = kubelet_.Of(pod.uid, container.name);
+  container.directory = allocation == nullptr ? 0 : daemon_.DirectoryOf(GrantOf(*allocation));
 }
 
 // Init containers one after the other, then all others in any order.
@@ -231,6 +236,7 @@ void World::StartContainer() {
     if (container.state == State::kWaiting) {
       if (PrepareStart(pod, container)) {
         container.state = State::kRunning;
+        MountDoor(pod, container);
         Say("start", absl::StrCat(pod.uid, " ", container.name));
       }
       return;
@@ -253,6 +259,8 @@ void World::EndContainer() {
       container.state = State::kDone;
     } else if (kubelet_.connected() && !PrepareStart(pod, container)) {
       container.state = State::kWaiting;
+    } else {
+      MountDoor(pod, container);
     }
     Say("end", absl::StrCat(pod.uid, " ", container.name));
     return;
@@ -317,7 +325,7 @@ void World::RestartPlugin() {
   renewal_is_due_ = true;
   observation_.reset();
   last_review_.reset();
-  for (auto& [secret, owner] : handed_out_) {
+  for (auto& [grant, owner] : handed_out_) {
     owner.reviewed.reset();
   }
 }

@@ -20,7 +20,7 @@ namespace rnicd::test {
 
 enum class GrantCanary { kNone, kRevocationsIgnored, kStartsUnannounced, kReviewsSkipped, kBindingsIgnored };
 
-// A secret that was returned to the kubelet.
+// A grant whose door was returned to the kubelet.
 struct HandedOut {
   std::string uid;
   std::string container;
@@ -43,8 +43,8 @@ class World {
   KubeletModel& kubelet() { return kubelet_; }
   const kubernetes::FakeDaemon& daemon() const { return daemon_; }
   const kubernetes::GrantKeeper& keeper() const { return *keeper_; }
-  // Keyed by secret. A secret that is returned again belongs to its last container.
-  const std::map<std::string, HandedOut>& handed_out() const { return handed_out_; }
+  // Keyed by the grant's id. A door that is returned again belongs to its last container.
+  const std::map<uint64_t, HandedOut>& handed_out() const { return handed_out_; }
   const kubernetes::GrantOptions& options() const { return options_; }
   // The daemon responds and has had its grants renewed.
   bool daemon_is_ready() const { return !away_ && !renewal_is_due_; }
@@ -67,7 +67,7 @@ class World {
   void Review();
   void Admit();
   ModelPod DrawPod();
-  std::string Allocate(const std::string& uid, const std::string& container, const std::vector<std::string>& ids);
+  uint64_t Allocate(const std::string& uid, const std::string& container, const std::vector<std::string>& ids);
   void StartContainer();
   void EndContainer();
   void RestartPod();
@@ -78,6 +78,7 @@ class World {
   void DisturbDaemon();
   void DisturbApi();
   bool PrepareStart(const ModelPod& pod, ModelContainer& container);
+  void MountDoor(const ModelPod& pod, ModelContainer& container);
 
   simulation::Dice dice_;
   const GrantCanary canary_;
@@ -106,7 +107,7 @@ class World {
   // Pods by the API server, which learns of an end late.
   std::map<std::string, std::string> api_pods_;
   uint64_t pods_made_ = 0;
-  std::map<std::string, HandedOut> handed_out_;
+  std::map<uint64_t, HandedOut> handed_out_;
   std::string refused_start_;
   std::deque<std::string> last_steps_;
   std::map<std::string, uint64_t> counts_;
