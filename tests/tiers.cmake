@@ -20,6 +20,7 @@ set(RNICD_TIERS
     "rnicd_integration                                all      all         -"
     "rnicd_integration_slow                           all      -           -"
     "rnicd_integration_rings                          all      -           all"
+    "rnicd_integration_night                          night    night       -"
     "rnicd_kubernetes_(wire|node)                     all      -           -"
     "simulation_kept_seeds                            first    all         -"
     "simulation_fresh_seed                            night    night       -"

@@ -4,15 +4,12 @@
 // that both halves of a ratio are measured in the same minutes. Runs with and without a policy's rate limit. With
 // --role=KIND the program is one of the eight; --only=KIND runs beside floods of one kind: calls, registrations,
 // connections with a session, or storms of connections that leave at once.
-#include <sched.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -24,6 +21,7 @@
 #include "client/cpp/client.h"
 #include "client/cpp/memory.h"
 #include "client/cpp/memory_region.h"
+#include "tests/bench/crowd.h"
 #include "tests/support/calls/raw_client.h"
 #include "tests/support/process/child_process.h"
 #include "tests/support/process/daemon_process.h"
@@ -47,23 +45,6 @@ constexpr milliseconds kTurn{1200};
 constexpr milliseconds kPace{2};
 constexpr uint64_t kCallsPerSecond = 500;
 constexpr uint64_t kFloodBytes = 16 * kMiB;
-
-// With several processors the flood's processes run only on the last one, and nothing else does: the CPU time of the
-// clients must not affect the result. The daemon does the work they cause on the victim's processors.
-void KeepTo(bool the_last_processor) {
-  const unsigned count = std::thread::hardware_concurrency();
-  if (count < 2) {
-    return;
-  }
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (unsigned processor = 0; processor < count; ++processor) {
-    if ((processor == count - 1) == the_last_processor) {
-      CPU_SET(processor, &set);
-    }
-  }
-  sched_setaffinity(0, sizeof(set), &set);
-}
 
 // --- the flood ---
 
@@ -144,11 +125,6 @@ void Measure(const Client& client, const Memory& memory, const Row& row, std::ve
   }
 }
 
-double Percentile(std::vector<double> times, double part) {
-  std::sort(times.begin(), times.end());
-  return times[static_cast<size_t>(part * static_cast<double>(times.size() - 1))];
-}
-
 // --- the run ---
 
 // Two tenants, named by their roles. Without root both are the same user, and the figures mean little.
@@ -157,29 +133,6 @@ std::string PolicyText(bool limited) {
   return "tenant { name: \"flood\" match { uid: " + flood + " } limits { memory_bytes: 1073741824 sessions: 512" +
          (limited ? " requests_per_second: " + std::to_string(kCallsPerSecond) : "") +
          " } }\ntenant { name: \"victim\" sharing: SHARING_EACH_UID }\ndefault_tenant: \"victim\"\n";
-}
-
-std::vector<std::unique_ptr<test::ChildProcess>> StartFlood(const std::string& kind, const std::string& socket_dir) {
-  static const std::string program = test::ExecutableForEveryone(std::filesystem::read_symlink("/proc/self/exe"));
-  std::vector<std::unique_ptr<test::ChildProcess>> flood;
-  for (int i = 0; i < kFlooders; ++i) {
-    auto child = test::ChildProcess::Start(
-        {.command = {program, "--role=" + kind, "--socket_dir=" + socket_dir}, .uid = test::WorkloadUid()});
-    if (!child.ok()) {
-      std::fprintf(stderr, "no flood: %s\n", child.status().ToString().c_str());
-      std::exit(1);
-    }
-    flood.push_back(*std::move(child));
-  }
-  return flood;
-}
-
-// Signals the flood's processes, which are stopped while the victim runs alone; their sessions stay open.
-void SignalAll(const std::vector<std::unique_ptr<test::ChildProcess>>& flood, int signal) {
-  for (const auto& child : flood) {
-    child->Signal(signal);
-  }
-  std::this_thread::sleep_for(milliseconds(300));
 }
 
 absl::Status RunOne(const std::string& kind, bool limited) {
@@ -192,15 +145,15 @@ absl::Status RunOne(const std::string& kind, bool limited) {
           {.flags = {"--provider=soft", "--policy_file=" + policy, "--log_level=warning"}, .directory = directory}));
   RNICD_ASSIGN_OR_RETURN(const Client client, Client::Connect({.socket_dir = daemon->socket_dir(), .label = "victim"}));
   RNICD_ASSIGN_OR_RETURN(const Memory memory, Memory::Allocate(client, {.size = kMiB}));
-  const auto flood = StartFlood(kind, daemon->socket_dir());
+  Crowd flood(kFlooders, {"--role=" + kind, "--socket_dir=" + daemon->socket_dir()});
   std::this_thread::sleep_for(milliseconds(1000));
   for (const Row& row : kRows) {
     std::vector<double> alone;
     std::vector<double> beside;
     for (int turn = 0; turn < kTurns; ++turn) {
-      SignalAll(flood, SIGSTOP);
+      flood.Pause();
       Measure(client, memory, row, alone);
-      SignalAll(flood, SIGCONT);
+      flood.Continue();
       Measure(client, memory, row, beside);
     }
     std::printf("| %s | %s | %s | %.0f | %.0f | %.2f | %.0f | %.0f | %.2f |\n", row.name, kind.c_str(),

@@ -34,16 +34,20 @@ bool TakeMessage(std::string& bytes) {
 
 bool CallOnce(const std::string& socket_path, const std::string& method, std::chrono::milliseconds limit) {
   const UniqueFd connection = ConnectUnix(socket_path, SOCK_STREAM);
-  if (!connection.valid() || !SendBytes(connection.get(), Hello() + WholeCall(method, 1, ""))) {
+  return connection.valid() && CallOn(connection.get(), method, limit);
+}
+
+bool CallOn(int connection, const std::string& method, std::chrono::milliseconds limit) {
+  if (!SendBytes(connection, Hello() + WholeCall(method, 1, ""))) {
     return false;
   }
   std::string unread;
   while (!TakeMessage(unread)) {
-    pollfd watched = {.fd = connection.get(), .events = POLLIN, .revents = 0};
+    pollfd watched = {.fd = connection, .events = POLLIN, .revents = 0};
     std::array<char, 4096> buffer;
     ssize_t size = -1;
     if (poll(&watched, 1, static_cast<int>(limit.count())) == 1) {
-      size = recv(connection.get(), buffer.data(), buffer.size(), 0);
+      size = recv(connection, buffer.data(), buffer.size(), 0);
     }
     if (size <= 0) {
       return false;

@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
+#include <chrono>
 #include <memory>
 #include <ostream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "tests/support/calls/fd_exchange.h"
 #include "tests/support/hostile/attacker.h"
 #include "tests/support/process/child_client.h"
+#include "tests/support/process/processor_time.h"
 #include "tests/support/test_session.h"
 
 namespace rnicd::test {
@@ -29,7 +29,7 @@ constexpr int kAttackers = 2;
 // Connections that one user may have.
 constexpr int kStormSize = 64;
 // Processor time that each attacker has had when a storm has lasted long enough.
-constexpr long kStormTicks = 10;
+constexpr std::chrono::milliseconds kStormTime{100};
 constexpr int kDeaths = 7;
 
 struct StormRow {
@@ -46,23 +46,6 @@ const StormRow kStorms[] = {
     {"OnFd", DaemonSocket::kFd, 0},       {"OnFdAboveTheLimit", DaemonSocket::kFd, kStormSize},
     {"OnAdmin", DaemonSocket::kAdmin, 0}, {"OnAdminAboveTheLimit", DaemonSocket::kAdmin, kStormSize},
 };
-
-// In ticks of the kernel's clock.
-long ProcessorTimeOf(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  std::getline(file, line);
-  // Behind the name of the program, which may hold anything, 11 fields stand before the two.
-  std::istringstream fields(line.substr(line.rfind(')') + 1));
-  std::string skipped;
-  for (int field = 0; field < 11; ++field) {
-    fields >> skipped;
-  }
-  long user = 0;
-  long system = 0;
-  fields >> user >> system;
-  return user + system;
-}
 
 class Storm : public testing::TestWithParam<StormRow> {
  protected:
@@ -102,7 +85,7 @@ class Storm : public testing::TestWithParam<StormRow> {
   // Whether every attacker has had its time.
   bool HasLasted() const {
     for (size_t index = 0; index < attackers_.size(); ++index) {
-      if (ProcessorTimeOf(attackers_[index]->process().pid()) < began_[index] + kStormTicks) {
+      if (ProcessorTimeOf(attackers_[index]->process().pid()) < began_[index] + kStormTime) {
         return false;
       }
     }
@@ -114,7 +97,7 @@ class Storm : public testing::TestWithParam<StormRow> {
   std::unique_ptr<DaemonProcess> daemon_;
   IdleState idle_;
   std::vector<std::unique_ptr<ChildClient>> attackers_;
-  std::vector<long> began_;
+  std::vector<std::chrono::milliseconds> began_;
 };
 
 // Newcomers stand in the queue that the storm fills, as long as the kernel makes it (docs/LIMITS.md).
