@@ -33,6 +33,7 @@ constexpr std::chrono::milliseconds kRest{1};
 constexpr std::chrono::seconds kStormEnds{1};
 // How long nobody is accepted when there is no room to refuse anybody.
 constexpr int kPauseMs = 50;
+
 UniqueFd OpenSpare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 int Milliseconds(std::chrono::nanoseconds time) {
