@@ -131,10 +131,8 @@ void AddTallies(const Sources& sources, Families& families) {
     for (const auto& [reason, count] : tally->refusals()) {
       families.Add(Metric::kTenantRefusals, {tally->label(), Lower(RowOf(reason).name)}, static_cast<double>(count));
     }
-    if (tally->door_refusals() != 0) {
+    if (tally->doors() != 0) {
       families.Add(Metric::kDoorRefusals, {tally->label()}, static_cast<double>(tally->door_refusals()));
-    }
-    if (tally->door_storms() != 0) {
       families.Add(Metric::kDoorStorms, {tally->label()}, static_cast<double>(tally->door_storms()));
     }
   }

@@ -227,7 +227,7 @@ TEST_F(StateTest, DoorsAreReportedByTenant) {
   ASSERT_TRUE(world_.tenants.CreateGrant({.name = "without"}).ok());
   core::DoorUse& door = grant->tenant->door();
   EXPECT_THAT(Page(), HasSubstr("rnicd_door_connections{tenant=\"grant/a\"} 0\n"));
-  EXPECT_THAT(Page(), Not(HasSubstr("rnicd_door_refusals_total{")));
+  EXPECT_THAT(Page(), HasSubstr("rnicd_door_refusals_total{tenant=\"grant/a\"} 0\n"));
   door.Connected();
   door.Refused();
   door.Stormed();
@@ -236,6 +236,7 @@ TEST_F(StateTest, DoorsAreReportedByTenant) {
   EXPECT_THAT(page, HasSubstr("rnicd_door_refusals_total{tenant=\"grant/a\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("rnicd_door_storms_total{tenant=\"grant/a\"} 1\n"));
   EXPECT_THAT(page, Not(HasSubstr("rnicd_door_connections{tenant=\"grant/without\"}")));
+  EXPECT_THAT(page, Not(HasSubstr("rnicd_door_storms_total{tenant=\"grant/without\"}")));
 }
 
 TEST_F(StateTest, EverythingOnThePageIsInTheCatalogueWithItsLabels) {

@@ -68,8 +68,8 @@ Acceptor::Acceptor(Admission admission, core::Node& node, const log::Logger& log
 Acceptor::~Acceptor() { Stop(); }
 
 // Events name the listener by its address: it is erased only between two rounds of events.
-absl::Status Acceptor::Listen(SocketKind kind, UniqueFd socket) {
-  const auto listener = std::make_shared<Listener>(std::move(kind), std::move(socket));
+absl::Status Acceptor::Listen(SocketKind kind, UniqueFd listening) {
+  const auto listener = std::make_shared<Listener>(std::move(kind), std::move(listening));
   if (listener->kind.door != Door::kOperator) {
     const core::Rate pace = listener->kind.tenant != nullptr ? kDoorPace : kSharedPace;
     listener->pace = std::make_unique<core::RateLimiter>(node_.clock, pace);

@@ -35,7 +35,7 @@ class Acceptor {
 
   // Accepts from this listener. An earlier one of the same door and tenant is closed after those who wait in it have
   // been accepted. Errors: kUnavailable without memory for it.
-  absl::Status Listen(SocketKind kind, UniqueFd listener);
+  absl::Status Listen(SocketKind kind, UniqueFd listening);
   // Closes the listeners of a grant's door, and then runs the task.
   void Leave(std::shared_ptr<core::Tenant> tenant, Inbox::Task done);
   // Errors: kUnavailable without descriptors.

@@ -96,7 +96,10 @@ void TryPolicy(const std::string& text) {
     return;
   }
   v1::Policy lenient;
-  Check(google::protobuf::TextFormat::ParseFromString(text, &lenient), "the text format accepts every accepted policy");
+  // The text format does not know the byte order mark that a file may begin with.
+  const std::string unmarked = text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
+  Check(google::protobuf::TextFormat::ParseFromString(unmarked, &lenient),
+        "the text format accepts every accepted policy");
   Use(*policy);
   const std::string written = PolicyText(*policy);
   const absl::StatusOr<core::Policy> again = policy::ParsePolicy(written, "written");

@@ -79,7 +79,7 @@ def a_card_that_hangs(hour):
 def a_flood_of_connections(hour):
     workload = Workload(hour.folder, hour.daemon)
     hour.read_until(BEGIN)
-    hour.read_until(BEGIN + 20, workload.flood)
+    hour.read_until(BEGIN + 20, lambda: workload.flood(workload.shared))
     hour.read_until(MINUTES)
     return {"ConnectionsRefused"}
 

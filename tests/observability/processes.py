@@ -104,8 +104,9 @@ class Daemon(Process):
         address = re.search(r" metrics_address=(\S+)", self.log.read_text())
         return f"http://{address[1]}/metrics" if address else None
 
-    def command(self, *arguments):
-        return [self.rnicctl, *arguments, f"--socket-dir={self.folder}/s", f"--admin-socket-dir={self.folder}/a"]
+    def command(self, *arguments, door=None):
+        return [self.rnicctl, *arguments, f"--socket-dir={door or self.folder / 's'}",
+                f"--admin-socket-dir={self.folder}/a"]
 
     def ctl(self, *arguments):
         return subprocess.run([str(part) for part in self.command(*arguments)], capture_output=True, text=True,

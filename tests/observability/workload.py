@@ -4,6 +4,7 @@ import json
 import os
 import re
 import socket
+from pathlib import Path
 
 from processes import TIMEOUT_S, ProcessError, Process, fetch, wait_for
 
@@ -14,6 +15,7 @@ CONNECTIONS = 64
 class Workload:
     def __init__(self, folder, daemon):
         self.folder, self.daemon = folder, daemon
+        self.shared, self.door = folder / "s", None
 
     def _must(self, *arguments):
         result = self.daemon.ctl(*arguments)
@@ -25,10 +27,10 @@ class Workload:
         if self.daemon.ctl(*arguments).returncode != 1:
             raise ProcessError(f"rnicctl {' '.join(arguments)} was not refused")
 
-    def hold(self, label, *arguments):
+    def hold(self, label, *arguments, door=None):
         """A client that keeps its memory until it is ended, with a session of that label."""
         client = Process(self.folder, label, self.daemon.command("register", "--hold=forever", f"--label={label}",
-                                                                 *arguments))
+                                                                 *arguments, door=door))
         return client, wait_for(f"the client {label}", lambda: self._session(client, label))
 
     def _session(self, client, label):
@@ -39,7 +41,7 @@ class Workload:
         return None
 
     def begin(self):
-        """Clients that stay, one that dies, one that is evicted, one with a grant."""
+        """Clients that stay, one that dies, one that is evicted, one with a grant's secret, one behind a grant's door."""
         self.hold("stays", "--size=16MiB", "--regions=4")
         dies, _ = self.hold("dies", "--size=1MiB")
         dies.kill()
@@ -47,6 +49,9 @@ class Workload:
         self._must("evict", session)
         secret = self._must("grant", "create", "--name=job", "--pinned=4MiB", "--regions=8", "--secret-only").strip()
         self.hold("has-a-grant", "--size=2MiB", f"--grant={secret}")
+        created = json.loads(self._must("grant", "create", "--name=pod", "--pinned=4MiB", "--door", "--json"))
+        self.door = Path(created["socket_dir"])
+        self.hold("has-a-door", "--size=2MiB", door=self.door)
 
     def turn(self):
         """Short-lived work, successful and failing."""
@@ -56,18 +61,19 @@ class Workload:
         self._must_fail("register", "--size=65MiB")
         # A registration goes through a ring, so it is no call that fails.
         self._must_fail("evict", "1")
-        self.flood()
+        self.flood(self.shared)
+        self.flood(self.door)
 
     def register(self, size):
         self._must("register", f"--size={size}")
 
-    def flood(self):
+    def flood(self, door):
         """Connections above the limit: the daemon closes them at once."""
         refused = self._refused()
         connections = [socket.socket(socket.AF_UNIX) for _ in range(CONNECTIONS)]
         for connection in connections:
             connection.settimeout(TIMEOUT_S)
-            connection.connect(os.fspath(self.folder / "s" / "rpc.sock"))
+            connection.connect(os.fspath(door / "rpc.sock"))
         # The daemon must accept or close each of them before the first one is closed; otherwise few connections could
         # also mean that most of the flood is still waiting.
         wait_for("the flood", lambda: self._connections() + self._refused() - refused >= CONNECTIONS)

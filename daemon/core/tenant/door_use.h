@@ -15,7 +15,10 @@ class DoorUse {
   explicit DoorUse(TenantTally& tally) : tally_(tally) {}
 
   // Its grant has a door.
-  void Make() { exists_.store(true, std::memory_order_relaxed); }
+  void Make() {
+    exists_.store(true, std::memory_order_relaxed);
+    tally_.CountDoor();
+  }
   bool exists() const { return exists_.load(std::memory_order_relaxed); }
 
   void Connected() { connections_.fetch_add(1, std::memory_order_relaxed); }

@@ -17,6 +17,7 @@ void TenantTally::Take(const TenantTally& other) {
     Add(registrations_[ok ? 1 : 0], other.registrations(ok));
     Add(deregistrations_[ok ? 1 : 0], other.deregistrations(ok));
   }
+  Add(doors_, other.doors());
   Add(door_refusals_, other.door_refusals());
   Add(door_storms_, other.door_storms());
   for (size_t index = 0; index < refusals_.size(); ++index) {

@@ -32,7 +32,8 @@ class TenantTally {
   void CountDeregistration(bool ok) { Add(deregistrations_[ok ? 1 : 0]); }
   // Counts a call that was refused or failed, under the reason of its status.
   void CountRefusal(const absl::Status& status);
-  // At the door of its grant a connection was refused; and all were left waiting for a moment.
+  // Its grant has a door; there a connection was refused; and all were left waiting for a moment.
+  void CountDoor() { Add(doors_); }
   void CountDoorRefusal() { Add(door_refusals_); }
   void CountDoorStorm() { Add(door_storms_); }
   // Adds all counts of `other`.
@@ -40,6 +41,7 @@ class TenantTally {
 
   uint64_t registrations(bool ok) const { return registrations_[ok ? 1 : 0].load(std::memory_order_relaxed); }
   uint64_t deregistrations(bool ok) const { return deregistrations_[ok ? 1 : 0].load(std::memory_order_relaxed); }
+  uint64_t doors() const { return doors_.load(std::memory_order_relaxed); }
   uint64_t door_refusals() const { return door_refusals_.load(std::memory_order_relaxed); }
   uint64_t door_storms() const { return door_storms_.load(std::memory_order_relaxed); }
   // Reasons with a count that is not zero.
@@ -52,6 +54,7 @@ class TenantTally {
   const std::string label_;
   std::array<Count, 2> registrations_{};
   std::array<Count, 2> deregistrations_{};
+  Count doors_{0};
   Count door_refusals_{0};
   Count door_storms_{0};
   // Counts in the order of AllErrorReasons.
