@@ -5,9 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/rpc/connection.h"
+#include "wire/http2/status.h"
 
 namespace rnicd::rpc {
 namespace {
+
+using http2::HeaderField;
+using http2::TrailersOf;
 
 // What an open call costs besides its message: our record of it and nghttp2's.
 constexpr uint64_t kStreamBytes = 2048;

@@ -1,17 +1,15 @@
 #include "daemon/rpc/http2_session.h"
 
-#include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
-#include "base/secrets/wipe.h"
-#include "base/system/heap.h"
 #include "daemon/rpc/calls.h"
+#include "wire/http2/fields.h"
 
 namespace rnicd::rpc {
 namespace {
+
+using http2::TextOf;
 
 // Settings in one frame, and acknowledgements that wait to be sent; a client that causes more is disconnected.
 constexpr size_t kSettingsMax = 32;
@@ -19,42 +17,6 @@ constexpr size_t kAcknowledgementsMax = 256;
 constexpr size_t kContinuationsMax = 8;
 // Calls whose deadlines are shorter than their way here are reset by the thousand. FloodGuard bounds them.
 constexpr uint64_t kNoResetLimit = UINT64_MAX;
-
-std::string_view TextOf(const uint8_t* bytes, size_t size) { return {reinterpret_cast<const char*>(bytes), size}; }
-
-std::vector<nghttp2_nv> NameValues(const std::vector<HeaderField>& fields) {
-  std::vector<nghttp2_nv> values;
-  values.reserve(fields.size());
-  for (const auto& [name, value] : fields) {
-    // nghttp2 copies both, and its type only lacks a const.
-    values.push_back({.name = reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
-                      .value = reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())),
-                      .namelen = name.size(),
-                      .valuelen = value.size(),
-                      .flags = NGHTTP2_NV_FLAG_NONE});
-  }
-  return values;
-}
-
-void FreeWiped(void* memory, void* /*data*/) { WipeAndFree(memory); }
-
-void* ReallocateWiped(void* memory, size_t size, void* /*data*/) {
-  void* const moved = std::malloc(size);
-  if (moved != nullptr && memory != nullptr) {
-    std::memcpy(moved, memory, std::min(size, AllocatedBytes(memory)));
-    WipeAndFree(memory);
-  }
-  return moved;
-}
-
-// Frames hold the secrets of requests and responses.
-nghttp2_mem WipingMemory() {
-  return {.mem_user_data = nullptr,
-          .malloc = [](size_t size, void* /*data*/) { return std::malloc(size); },
-          .free = FreeWiped,
-          .calloc = [](size_t count, size_t size, void* /*data*/) { return std::calloc(count, size); },
-          .realloc = ReallocateWiped};
-}
 
 }  // namespace
 
@@ -142,7 +104,7 @@ nghttp2_session* Http2Session::NewSession(Http2Session* self) {
   nghttp2_option_set_stream_reset_rate_limit(option, kNoResetLimit, kNoResetLimit);
   nghttp2_option_set_max_continuations(option, kContinuationsMax);
   nghttp2_session* session = nullptr;
-  nghttp2_mem memory = WipingMemory();
+  nghttp2_mem memory = http2::WipingMemory();
   nghttp2_session_server_new3(&session, callbacks, self, option, &memory);
   nghttp2_option_del(option);
   nghttp2_session_callbacks_del(callbacks);
@@ -246,13 +208,13 @@ bool Http2Session::finished() const {
 size_t Http2Session::waiting_frames() const { return nghttp2_session_get_outbound_queue_size(session_.get()); }
 
 void Http2Session::Respond(int32_t stream_id, const std::vector<HeaderField>& headers, bool has_body) {
-  const std::vector<nghttp2_nv> values = NameValues(headers);
+  const std::vector<nghttp2_nv> values = http2::NameValues(headers);
   const nghttp2_data_provider body = {.source = {.ptr = nullptr}, .read_callback = ReadOutput};
   nghttp2_submit_response(session_.get(), stream_id, values.data(), values.size(), has_body ? &body : nullptr);
 }
 
 void Http2Session::SendTrailers(int32_t stream_id, const std::vector<HeaderField>& trailers) {
-  const std::vector<nghttp2_nv> values = NameValues(trailers);
+  const std::vector<nghttp2_nv> values = http2::NameValues(trailers);
   nghttp2_submit_trailer(session_.get(), stream_id, values.data(), values.size());
 }
 

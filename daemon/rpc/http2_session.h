@@ -12,7 +12,7 @@
 #include "daemon/rpc/bounds/flood_guard.h"
 #include "daemon/rpc/bounds/frame_filter.h"
 #include "daemon/rpc/bounds/limits.h"
-#include "daemon/rpc/outgoing_response.h"
+#include "wire/http2/fields.h"
 
 namespace rnicd::rpc {
 
@@ -44,9 +44,9 @@ class Http2Session {
   size_t waiting_frames() const;
 
   // Headers of the response; without a body they end the stream.
-  void Respond(int32_t stream_id, const std::vector<HeaderField>& headers, bool has_body);
+  void Respond(int32_t stream_id, const std::vector<http2::HeaderField>& headers, bool has_body);
   // After the body has ended.
-  void SendTrailers(int32_t stream_id, const std::vector<HeaderField>& trailers);
+  void SendTrailers(int32_t stream_id, const std::vector<http2::HeaderField>& trailers);
   // The stream has output again.
   void Resume(int32_t stream_id);
   // Ends the stream; what waits to be sent on it is dropped.

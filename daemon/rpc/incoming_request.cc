@@ -1,17 +1,18 @@
 #include "daemon/rpc/incoming_request.h"
 
 #include <algorithm>
-#include <array>
 
-#include "absl/strings/ascii.h"
+#include "wire/http2/message.h"
+#include "wire/http2/timeout.h"
 
 namespace rnicd::rpc {
 namespace {
 
+using http2::kPrefixBytes;
+
 // What a field costs besides its text (RFC 9113, section 6.5.2).
 constexpr uint64_t kFieldBytes = 32;
 constexpr std::string_view kContentType = "application/grpc";
-constexpr size_t kTimeoutDigitsMax = 8;
 // No method has a longer path. What is longer is not kept: a path may be as long as all header fields together.
 constexpr size_t kPathBytesMax = 256;
 
@@ -24,10 +25,6 @@ bool IsGrpc(std::string_view content_type) {
   return rest.empty() || rest.front() == '+' || rest.front() == ';';
 }
 
-constexpr std::string_view kUnits = "HMSmun";
-constexpr std::array<std::chrono::nanoseconds, kUnits.size()> kUnitTimes = {
-    std::chrono::hours(1),        std::chrono::minutes(1),      std::chrono::seconds(1),
-    std::chrono::milliseconds(1), std::chrono::microseconds(1), std::chrono::nanoseconds(1)};
 constexpr std::string_view kScheme = "Bearer ";
 // No secret is longer. What is longer is not hashed: it may have as many bytes as all header fields together.
 constexpr size_t kSecretBytesMax = 256;
@@ -39,26 +36,6 @@ bool IsBearerOf(const SecretDigest& secret, std::string_view value) {
     return false;
   }
   return secret.Matches(value.substr(kScheme.size()));
-}
-
-std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text) {
-  if (text.size() < 2 || text.size() > kTimeoutDigitsMax + 1) {
-    return std::nullopt;
-  }
-  const size_t unit = kUnits.find(text.back());
-  int64_t amount = 0;
-  for (const char digit : text.substr(0, text.size() - 1)) {
-    if (!absl::ascii_isdigit(static_cast<unsigned char>(digit))) {
-      return std::nullopt;
-    }
-    amount = amount * 10 + (digit - '0');
-  }
-  if (unit == std::string_view::npos) {
-    return std::nullopt;
-  }
-  // 99,999,999 hours do not fit into 64 bits of nanoseconds; a century is as good as for ever.
-  constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(876'000);
-  return amount > kLongest / kUnitTimes[unit] ? kLongest : amount * kUnitTimes[unit];
 }
 
 bool IncomingRequest::AddHeader(std::string_view name, std::string_view value, const Limits& limits,
@@ -75,7 +52,7 @@ bool IncomingRequest::AddHeader(std::string_view name, std::string_view value, c
     is_grpc_ = IsGrpc(value);
   } else if (name == "grpc-timeout") {
     has_timeout_ = true;
-    timeout_ = ParseTimeout(value);
+    timeout_ = http2::ParseTimeout(value);
   } else if (name == kSecretHeader) {
     proven_ = secret.has_value() && IsBearerOf(*secret, value);
   }
@@ -119,10 +96,9 @@ std::optional<Refusal> IncomingRequest::AddData(std::string_view bytes, const Li
 }
 
 std::optional<Refusal> IncomingRequest::AcceptLength(const Limits& limits) {
-  for (const char byte : prefix_.substr(1)) {
-    length_ = length_ << 8U | static_cast<unsigned char>(byte);
-  }
-  if (prefix_[0] != 0) {
+  const http2::Prefix prefix = http2::ReadPrefix(prefix_);
+  length_ = prefix.length;
+  if (prefix.compressed) {
     return Refusal{Refusal::kCompressed};
   }
   if (length_ > limits.message_bytes_max) {

@@ -47,9 +47,6 @@ inline constexpr std::string_view kSecretHeader = "authorization";
 // Source: RFC 6750, section 2.1.
 bool IsBearerOf(const SecretDigest& secret, std::string_view value);
 
-// The time that grpc-timeout grants: 1 to 8 digits and one of H, M, S, m, u, n. Empty when the text is anything else.
-std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text);
-
 // One request as it arrives: its header fields, of which those are kept that a call needs, then a single message, whose
 // length is charged before a byte of it is kept. Once it is refused nothing more may be added.
 // Source: gRPC over HTTP2, "Requests" and "Length-Prefixed-Message".
@@ -87,8 +84,6 @@ class IncomingRequest {
   BudgetCharge TakeCharge() { return std::move(charge_); }
 
  private:
-  static constexpr size_t kPrefixBytes = 5;
-
   std::optional<Refusal> AcceptLength(const Limits& limits);
 
   const Instant began_;
@@ -103,7 +98,6 @@ class IncomingRequest {
   // Empty when it is malformed.
   std::optional<std::chrono::nanoseconds> timeout_;
   std::string path_;
-  // A byte that says whether the message is compressed, and four of its length; then the message.
   std::string prefix_;
   uint32_t length_ = 0;
   std::string message_;

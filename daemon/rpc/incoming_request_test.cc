@@ -7,11 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/rpc/outgoing_response.h"
+#include "wire/http2/message.h"
 
 namespace rnicd::rpc {
 namespace {
 
+using http2::PrefixOf;
 using std::chrono::seconds;
 
 constexpr uint64_t kStream = 100;
@@ -38,29 +39,6 @@ TEST(Bearer, WhatIsLongerThanAnySecretIsNotTried) {
   const std::string longest(256, 'x');
   EXPECT_TRUE(IsBearerOf(SecretDigest::Of(longest), "Bearer " + longest));
   EXPECT_FALSE(IsBearerOf(SecretDigest::Of(longest + "x"), "Bearer " + longest + "x"));
-}
-
-TEST(ParseTimeout, TakesUpToEightDigitsAndAUnit) {
-  EXPECT_EQ(ParseTimeout("1H"), std::chrono::hours(1));
-  EXPECT_EQ(ParseTimeout("2M"), std::chrono::minutes(2));
-  EXPECT_EQ(ParseTimeout("3S"), std::chrono::seconds(3));
-  EXPECT_EQ(ParseTimeout("4m"), std::chrono::milliseconds(4));
-  EXPECT_EQ(ParseTimeout("5u"), std::chrono::microseconds(5));
-  EXPECT_EQ(ParseTimeout("00000006n"), std::chrono::nanoseconds(6));
-  EXPECT_EQ(ParseTimeout("0m"), std::chrono::nanoseconds(0));
-  EXPECT_EQ(ParseTimeout("99999999S"), std::chrono::seconds(99'999'999));
-}
-
-TEST(ParseTimeout, TheLongestIsACentury) {
-  EXPECT_EQ(ParseTimeout("99999999H"), std::chrono::hours(876'000));
-  EXPECT_EQ(ParseTimeout("876000H"), std::chrono::hours(876'000));
-  EXPECT_EQ(ParseTimeout("875999H"), std::chrono::hours(875'999));
-}
-
-TEST(ParseTimeout, RefusesEverythingElse) {
-  for (const char* text : {"", "m", "1", "123456789m", "1s", "1h", "-1m", "+1m", "1.5S", " 1S", "1 S", "1mm", "0x1S"}) {
-    EXPECT_EQ(ParseTimeout(text), std::nullopt) << text;
-  }
 }
 
 TEST(RequestHeaders, KeepWhatACallNeeds) {

@@ -3,41 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "daemon/rpc/bounds/budget.h"
+#include "wire/http2/message.h"
+#include "wire/http2/status.h"
 
 namespace rnicd::rpc {
 
-// How a call ended, as gRPC's trailers say it.
-struct Status {
-  // A number of gRPC's status codes, which are abseil's; 0 is success.
-  int code = 0;
-  // UTF-8, for people.
-  std::string message;
-  // A serialized google.rpc.Status for grpc-status-details-bin; empty for none.
-  std::string details;
-};
-
-using HeaderField = std::pair<std::string, std::string>;
-
-// grpc-status, grpc-message and grpc-status-details-bin of a status; the latter two only where they say something.
-// Source: gRPC over HTTP2, "Responses".
-std::vector<HeaderField> TrailersOf(const Status& status);
-
-// Text in the form of grpc-message: what is not printable ASCII, and "%", as %XX.
-std::string PercentEncoded(std::string_view text);
-
-// What precedes an uncompressed message of so many bytes.
-inline std::string PrefixOf(size_t message_bytes) {
-  std::string prefix(1, '\0');
-  for (const unsigned shift : {24U, 16U, 8U, 0U}) {
-    prefix.push_back(static_cast<char>(message_bytes >> shift));
-  }
-  return prefix;
-}
+using http2::Status;
 
 // One response: whether its headers were sent and its end is known, and its messages until HTTP/2 has taken them.
 class OutgoingResponse {
@@ -48,7 +22,7 @@ class OutgoingResponse {
 
   // Puts a message behind those that wait, and charges all of them. Returns the bytes it takes.
   size_t Add(const std::string& message, Budget& budget) {
-    const std::string prefix = PrefixOf(message.size());
+    const std::string prefix = http2::PrefixOf(message.size());
     output_.append(prefix).append(message);
     charge_ = budget.TakeAnyway(output_.size());
     return prefix.size() + message.size();

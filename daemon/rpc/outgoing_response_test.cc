@@ -1,6 +1,5 @@
 #include "daemon/rpc/outgoing_response.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,8 +8,7 @@
 namespace rnicd::rpc {
 namespace {
 
-using testing::ElementsAre;
-using testing::Pair;
+using http2::PrefixOf;
 
 class OutgoingResponseTest : public testing::Test {
  protected:
@@ -20,11 +18,6 @@ class OutgoingResponseTest : public testing::Test {
   const std::shared_ptr<Budget> budget_ = std::make_shared<Budget>(10, nullptr);
   OutgoingResponse response_;
 };
-
-TEST(PrefixOf, IsBigEndian) {
-  EXPECT_EQ(PrefixOf(0x01020304), std::string("\0\x01\x02\x03\x04", 5));
-  EXPECT_EQ(PrefixOf(0), std::string(5, '\0'));
-}
 
 TEST_F(OutgoingResponseTest, HasItsHeadersOnce) {
   EXPECT_FALSE(response_.has_headers());
@@ -57,34 +50,6 @@ TEST_F(OutgoingResponseTest, OnlyACallThatWritesIsToldAndOnceWhenAllHasMoved) {
   Move(4);
   EXPECT_TRUE(response_.TakeWritten());
   EXPECT_FALSE(response_.TakeWritten());
-}
-
-TEST(Trailers, SuccessIsANumberAlone) { EXPECT_THAT(TrailersOf({}), ElementsAre(Pair("grpc-status", "0"))); }
-
-TEST(Trailers, HaveTheMessageAndTheDetails) {
-  EXPECT_THAT(TrailersOf({.code = 8, .message = "100% full", .details = "abc"}),
-              ElementsAre(Pair("grpc-status", "8"), Pair("grpc-message", "100%25 full"),
-                          Pair("grpc-status-details-bin", "YWJj")));
-}
-
-TEST(Trailers, DetailsHaveNoPadding) {
-  EXPECT_THAT(TrailersOf({.code = 8, .details = "a"}),
-              ElementsAre(Pair("grpc-status", "8"), Pair("grpc-status-details-bin", "YQ")));
-}
-
-TEST(PercentEncoded, LeavesPrintableAscii) {
-  std::string printable;
-  for (char character = ' '; character <= '~'; ++character) {
-    if (character != '%') {
-      printable.push_back(character);
-    }
-  }
-  EXPECT_EQ(PercentEncoded(printable), printable);
-}
-
-TEST(PercentEncoded, EncodesTheBytesOfUtf8AndControls) {
-  EXPECT_EQ(PercentEncoded("é%\n\x7f"), "%c3%a9%25%0a%7f");
-  EXPECT_EQ(PercentEncoded(std::string_view("\0\xff", 2)), "%00%ff");
 }
 
 }  // namespace

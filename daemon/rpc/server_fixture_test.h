@@ -20,15 +20,17 @@
 
 #include "base/manual_clock_fake.h"
 #include "base/mutex.h"
+#include "base/system/socket_io.h"
 #include "base/system/unique_socket.h"
 #include "base/waiting_fixture.h"
-#include "daemon/rpc/outgoing_response.h"
 #include "daemon/rpc/server.h"
 #include "daemon/rpc/server_call.h"
-#include "daemon/rpc/socket/socket_io.h"
 #include "daemon/rpc/socket/socket_pair_fixture.h"
+#include "wire/http2/message.h"
 
 namespace rnicd::rpc {
+
+using http2::PrefixOf;
 
 // Something that another thread says once.
 class Signal {

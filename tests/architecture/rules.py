@@ -15,6 +15,8 @@ ARROWS = {
     "base/flags": ["base/files", "base/system", "base"],
     "proto": [],
     "wire": ["base/ndk", "base", "proto"],
+    # What both ends of a gRPC connection share on nghttp2.
+    "wire/http2": ["base/secrets", "base/system", "base"],
     # What a client and the daemon share in memory.
     "ring": ["base/ndk", "base/files", "base"],
     # Shared by the daemon and the device plugin, whose lines are read side by side.
@@ -91,7 +93,9 @@ ARROWS = {
     # One thread's sockets and timers; what is charged, counted and dropped; connections and calls.
     "daemon/rpc/socket": ["base/secrets", "base/files", "base/system", "base"],
     "daemon/rpc/bounds": ["base"],
-    "daemon/rpc": ["daemon/rpc/bounds", "daemon/rpc/socket", "base/secrets", "base/files", "base/system", "base"],
+    "daemon/rpc": [
+        "daemon/rpc/bounds", "daemon/rpc/socket", "wire/http2", "base/secrets", "base/files", "base/system", "base",
+    ],
     "daemon/gate": ["daemon/core/", "log", "base", "proto"],
     # The handlers: conversions and checks that several share, the methods of memory and of operators, and the others.
     "daemon/service/messages": ["daemon/gate", "daemon/core/", "wire", "base", "proto"],
@@ -132,7 +136,9 @@ ARROWS = {
     ],
     # librnicd: the interface, which is installed; below it what fills it. The rooms may include the interface.
     "client/cpp": ["base/ndk", "base"],
-    "client/cpp/channel": ["client/cpp", "wire", "base/files", "base", "proto", "grpc"],
+    "client/cpp/channel": [
+        "client/cpp", "wire/http2", "wire", "base/secrets", "base/files", "base/system", "base", "proto", "grpc",
+    ],
     "client/cpp/rings": [
         "client/cpp/channel", "client/cpp", "wire", "ring", "base/ndk", "base/files", "base/system", "base", "proto",
     ],
@@ -189,7 +195,7 @@ EXTERNAL_INCLUDES = {
     "grpc/grpc": ["client", "tests", "examples"],
     "grpc/support/": ["client", "tests", "examples"],
     "grpcpp/": ["client", "tests", "examples"],
-    "nghttp2/": ["daemon/rpc", "tests/bench/http2_echo.cc"],
+    "nghttp2/": ["wire/http2", "daemon/rpc", "client/cpp/channel", "tests/bench/http2_echo.cc"],
     "google/protobuf/stubs/": ["log/library_log", "daemon/server"],
     "openssl/": ["base/secrets/secret_linux.cc"],
     "seccomp.h": ["daemon/sandbox"],

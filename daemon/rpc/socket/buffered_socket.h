@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/system/socket_io.h"
 #include "base/system/unique_socket.h"
 #include "daemon/rpc/socket/event_loop.h"
-#include "daemon/rpc/socket/socket_io.h"
 
 namespace rnicd::rpc {
 

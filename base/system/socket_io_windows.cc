@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "daemon/rpc/socket/socket_io.h"
+#include "base/system/socket_io.h"
 
-namespace rnicd::rpc {
+namespace rnicd {
 namespace {
 
 // Windows counts bytes by an int.
@@ -32,4 +32,4 @@ int64_t SendSocket(int socket, std::string_view bytes) {
 
 void ShutDownSocket(int socket) { shutdown(static_cast<SOCKET>(socket), SD_BOTH); }
 
-}  // namespace rnicd::rpc
+}  // namespace rnicd

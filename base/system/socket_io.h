@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-namespace rnicd::rpc {
+namespace rnicd {
 
 // Results of the calls below that are no number of bytes: the socket has none, or takes none, for now; or it is of no
 // use any more.
@@ -21,4 +21,4 @@ int64_t SendSocket(int socket, std::string_view bytes);
 // Ends the connection for both sides, whoever else has the socket open.
 void ShutDownSocket(int socket);
 
-}  // namespace rnicd::rpc
+}  // namespace rnicd

@@ -2,9 +2,9 @@
 
 #include <cerrno>
 
-#include "daemon/rpc/socket/socket_io.h"
+#include "base/system/socket_io.h"
 
-namespace rnicd::rpc {
+namespace rnicd {
 namespace {
 
 int64_t ResultOf(ssize_t result) {
@@ -44,4 +44,4 @@ int64_t SendSocket(int socket, std::string_view bytes) {
 
 void ShutDownSocket(int socket) { shutdown(socket, SHUT_RDWR); }
 
-}  // namespace rnicd::rpc
+}  // namespace rnicd
