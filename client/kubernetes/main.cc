@@ -15,8 +15,8 @@
 #include "base/flags/command_line.h"
 #include "base/system/abandonable_thread.h"
 #include "base/system/process_start.h"
-#include "client/cpp/channel/channel.h"
 #include "client/kubernetes/config.h"
+#include "client/kubernetes/kubelet/grpc_channel.h"
 #include "client/kubernetes/plugin.h"
 #include "curl/curl.h"
 
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
                         .version = "rnicd-device-plugin " RNICD_VERSION,
                         .folder = "client/kubernetes/"});
   rnicd::kubernetes::Config config = rnicd::kubernetes::ConfigFromFlags(errors);
-  if (const absl::Status usable = rnicd::client::CheckGrpcPoller(); !usable.ok()) {
+  if (const absl::Status usable = rnicd::kubernetes::CheckGrpcPoller(); !usable.ok()) {
     errors.emplace_back(usable.message());
   }
   if (!errors.empty()) {

@@ -160,16 +160,16 @@ ARROWS = {
     # The device plugin: devices as numbers, what the node says of its pods, grants for them, the kubelet's calls, and what
     # joins them.
     "client/kubernetes/resources": ["client/admin", "base"],
-    "client/kubernetes/node": ["client/kubernetes/resources", "client/cpp/channel", "base/files", "base", "proto", "grpc"],
+    "client/kubernetes/node": ["client/kubernetes/kubelet", "client/kubernetes/resources", "base/files", "base", "proto", "grpc"],
     "client/kubernetes/grants": [
         "client/kubernetes/node", "client/kubernetes/resources", "client/admin", "client/cpp", "log", "base/secrets",
         "base", "proto",
     ],
-    "client/kubernetes/kubelet": ["client/kubernetes/resources", "client/cpp/channel", "log", "base/files", "base", "grpc"],
+    "client/kubernetes/kubelet": ["client/kubernetes/resources", "log", "base/files", "base", "grpc"],
     "client/kubernetes": [
         "client/kubernetes/kubelet", "client/kubernetes/grants", "client/kubernetes/node", "client/kubernetes/resources",
-        "client/admin", "client/cpp/channel", "client/cpp", "log", "log/library_log", "base/secrets", "base/files",
-        "base/system", "base/flags", "base", "proto", "grpc",
+        "client/admin", "client/cpp", "log", "log/library_log", "base/secrets", "base/files", "base/system", "base/flags", "base",
+        "proto", "grpc",
     ],
 }
 # Folders in rooms whose tests share fixtures, and may include all rooms.

@@ -2,8 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "client/cpp/channel/channel.h"
-#include "client/cpp/channel/unix_channel.h"
+#include "client/kubernetes/kubelet/grpc_channel.h"
 #include "kubelet/v1beta1/device_plugin.grpc.pb.h"
 #include "tests/kubernetes/link_test.h"
 
@@ -16,12 +15,12 @@ using testing::HasSubstr;
 class StandIn : public LinkTest {
  protected:
   absl::Status Register(const std::string& version, const std::string& endpoint, const std::string& resource) {
-    const auto stub = v1beta1::Registration::NewStub(MakeUnixChannel(folder_ + "/kubelet.sock"));
+    const auto stub = v1beta1::Registration::NewStub(kubernetes::MakeUnixChannel(folder_ + "/kubelet.sock"));
     v1beta1::RegisterRequest request;
     request.set_version(version);
     request.set_endpoint(endpoint);
     request.set_resource_name(resource);
-    return CallUnary(*stub, &v1beta1::Registration::Stub::Register, request, kTimeout).status();
+    return kubernetes::CallUnary(*stub, &v1beta1::Registration::Stub::Register, request, kTimeout).status();
   }
 };
 

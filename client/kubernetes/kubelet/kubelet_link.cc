@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "client/cpp/channel/unix_channel.h"
 #include "client/kubernetes/kubelet/folder_watch.h"
+#include "client/kubernetes/kubelet/grpc_channel.h"
 #include "client/kubernetes/kubelet/registrar.h"
 #include "client/kubernetes/kubelet/resource_link.h"
 
@@ -44,7 +44,7 @@ class KubeletLink::Impl {
       if (!paths.insert(link->path()).second) {
         return absl::InvalidArgumentError("two resources would have the socket " + link->path());
       }
-      if (!CheckUnixAddress(NewSocketPath(link->path())).ok()) {
+      if (!FitsUnixAddress(NewSocketPath(link->path()))) {
         return absl::InvalidArgumentError("the path of a socket is too long: " + link->path());
       }
     }

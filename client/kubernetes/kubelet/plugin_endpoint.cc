@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/errno_status.h"
-#include "client/cpp/channel/unix_channel.h"
+#include "client/kubernetes/kubelet/grpc_channel.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 

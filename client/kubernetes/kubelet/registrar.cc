@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "client/cpp/channel/unix_channel.h"
+#include "client/kubernetes/kubelet/grpc_channel.h"
 #include "kubelet/v1beta1/device_plugin.grpc.pb.h"
 
 namespace rnicd::kubernetes {
@@ -19,7 +19,7 @@ absl::Status Registrar::Register(const std::string& kubelet_socket, const v1beta
   v1beta1::Empty response;
   const grpc::Status status = stub->Register(&context, request, &response);
   End();
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  return StatusFromGrpc(status);
 }
 
 void Registrar::Cancel() {

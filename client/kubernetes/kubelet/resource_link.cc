@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/files/unique_fd.h"
+#include "client/kubernetes/kubelet/grpc_channel.h"
 #include "client/kubernetes/resources/resource.h"
 
 namespace rnicd::kubernetes {
@@ -21,7 +22,7 @@ constexpr int kPausesToConfirm = 20;
 bool HasListener(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) {
+  if (!FitsUnixAddress(path)) {
     return false;
   }
   path.copy(address.sun_path, path.size());

@@ -4,7 +4,8 @@
 #include <chrono>
 #include <map>
 
-#include "client/cpp/channel/unix_channel.h"
+#include "absl/strings/str_cat.h"
+#include "client/kubernetes/kubelet/grpc_channel.h"
 #include "kubelet/podresources/pod_resources.grpc.pb.h"
 
 namespace rnicd::kubernetes {
@@ -40,16 +41,14 @@ absl::StatusOr<PodResourcesList> PodResources::List(const std::vector<std::strin
   // A new channel for each call: a kept channel waits up to minutes before it reconnects to a kubelet that was away.
   const std::unique_ptr<::v1::PodResourcesLister::Stub> stub =
       ::v1::PodResourcesLister::NewStub(MakeUnixChannel(socket_path_));
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
-  ::v1::ListPodResourcesResponse response;
-  const grpc::Status status = stub->List(&context, ::v1::ListPodResourcesRequest(), &response);
-  if (!status.ok()) {
-    return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                        "no answer from the kubelet about pod resources: " + status.error_message());
+  const absl::StatusOr<::v1::ListPodResourcesResponse> response =
+      CallUnary(*stub, &::v1::PodResourcesLister::Stub::List, {}, kDeadline);
+  if (!response.ok()) {
+    return absl::Status(response.status().code(),
+                        absl::StrCat("no answer from the kubelet about pod resources: ", response.status().message()));
   }
   PodResourcesList list;
-  for (const ::v1::PodResources& pod : response.pod_resources()) {
+  for (const ::v1::PodResources& pod : response->pod_resources()) {
     list.pods.insert(pod.namespace_() + "/" + pod.name());
     for (const ::v1::ContainerResources& container : pod.containers()) {
       AppendHolders(pod, container, resources, list.holders);

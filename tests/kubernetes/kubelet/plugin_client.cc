@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "client/cpp/channel/unix_channel.h"
+#include "tests/support/calls/raw_channel.h"
 
 namespace rnicd::test {
 namespace {
@@ -36,7 +36,7 @@ absl::StatusOr<Response> Call(v1beta1::DevicePlugin::Stub& stub,
 }  // namespace
 
 PluginClient::PluginClient(std::string resource, const std::string& socket)
-    : resource_(std::move(resource)), socket_(socket), channel_(MakeUnixChannel(socket)) {}
+    : resource_(std::move(resource)), socket_(socket), channel_(MakeChannel(socket)) {}
 
 PluginClient::~PluginClient() {
   Cancel();
@@ -55,7 +55,7 @@ void PluginClient::Cancel() {
 void PluginClient::Disconnect() {
   Cancel();
   // A channel to an address on which no process can ever listen.
-  std::shared_ptr<grpc::Channel> closed = MakeUnixChannel("/dev/null");
+  std::shared_ptr<grpc::Channel> closed = MakeChannel("/dev/null");
   MutexLock lock(mutex_);
   channel_.swap(closed);
 }
