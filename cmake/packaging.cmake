@@ -58,7 +58,7 @@ set(CPACK_COMPONENT_LIBRNICD_DESCRIPTION "Registered RDMA memory for unprivilege
 Headers, static libraries and a pkg-config file of librnicd, which talks to
 the daemon rnicd: allocate memory, register it, give its tokens to peers.")
 # Packages that its headers include and its pkg-config file requires.
-set(CPACK_DEBIAN_LIBRNICD_PACKAGE_DEPENDS "libgrpc++-dev, libprotobuf-dev, libabsl-dev, libssl-dev")
+set(CPACK_DEBIAN_LIBRNICD_PACKAGE_DEPENDS "libnghttp2-dev, libprotobuf-dev, libabsl-dev, libssl-dev")
 set(CPACK_DEBIAN_LIBRNICD_PACKAGE_SHLIBDEPS OFF)
 
 set(CPACK_DEBIAN_DEVICE-PLUGIN_PACKAGE_NAME rnicd-device-plugin)

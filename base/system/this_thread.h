@@ -9,6 +9,9 @@ namespace rnicd {
 // Source: nice(2), which is for a thread on Linux.
 void LowerPriority();
 
+// The name that the system's tools show for the calling thread, at most 15 bytes. Source: pthread_setname_np(3).
+void NameThread(const char* name);
+
 // Processor time of the calling thread. Source: clock_gettime(2), CLOCK_THREAD_CPUTIME_ID.
 std::chrono::nanoseconds ThreadTime();
 

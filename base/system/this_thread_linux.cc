@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@ void LowerPriority() {
   constexpr int kTheMost = 19;
   (void)nice(kTheMost);
 }
+
+void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
 
 std::chrono::nanoseconds ThreadTime() {
   timespec time = {};

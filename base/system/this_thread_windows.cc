@@ -7,6 +7,9 @@ namespace rnicd {
 void LowerPriority() { (void)SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_IDLE); }
 
 // Source: GetThreadTimes.
+// Only debuggers show one.
+void NameThread(const char* /*name*/) {}
+
 std::chrono::nanoseconds ThreadTime() {
   // A FILETIME counts 100 nanoseconds.
   using Ticks = std::chrono::duration<uint64_t, std::ratio<1, 10'000'000>>;

@@ -8,9 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "client/cpp/channel/daemon_address.h"
-#include "grpc/health/v1/health.grpc.pb.h"
-#include "rnicd/v1/admin_service.grpc.pb.h"
+#include "client/cpp/channel/channel.h"
+#include "rnicd/v1/admin_service.pb.h"
 
 namespace rnicd::inline client {
 
@@ -54,26 +53,21 @@ class Admin {
   absl::Status SetPods(const v1::SetPodsRequest& request);
 
  private:
-  using AdminStub = v1::AdminService::Stub;
-
   absl::StatusOr<bool> Serving(const char* service);
-  // One call. Errors: those of the connection; those of CallUnary.
+  // One call. Errors: those of the connection; the call's.
   template <typename Request, typename Response>
-  absl::StatusOr<Response> Call(grpc::Status (AdminStub::*method)(grpc::ClientContext*, const Request&, Response*),
-                                const std::type_identity_t<Request>& request);
+  absl::StatusOr<Response> Call(const Method<Request, Response>& method, const std::type_identity_t<Request>& request);
   // All items of a list. `items_of` returns the repeated field of a response.
   template <typename Item, typename Request, typename Response, typename ItemsOf>
-  absl::StatusOr<std::vector<Item>> FetchAll(grpc::Status (AdminStub::*method)(grpc::ClientContext*, const Request&,
-                                                                               Response*),
-                                             const ItemsOf& items_of);
+  absl::StatusOr<std::vector<Item>> FetchAll(const Method<Request, Response>& method, const ItemsOf& items_of);
 
-  // The channel of the open connection, or of a new one. Errors: those of the connection.
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connected();
+  // The open connection, or a new one. Errors: those of the connection.
+  absl::StatusOr<std::shared_ptr<Channel>> Connected();
 
   const std::string admin_socket_dir_;
   const std::chrono::milliseconds call_timeout_;
   Mutex mutex_;
-  OperatorConnection connection_ RNICD_GUARDED_BY(mutex_);
+  std::shared_ptr<Channel> channel_ RNICD_GUARDED_BY(mutex_);
 };
 
 }  // namespace rnicd::inline client

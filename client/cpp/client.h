@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -57,7 +58,8 @@ struct Reclaimed {
 // Lifetime: a handle on a connection that every object made from it shares. They may outlive the Client and keep
 //           working; the session is closed when the last of them is destroyed. A moved-from Client may be destroyed
 //           or assigned to; its calls fail with SESSION_REQUIRED.
-//           gRPC does not survive fork: connect after it, in the process that uses the session.
+//           A child made by fork cannot use it: calls fail with kFailedPrecondition, a transport failure, and its
+//           destructors only free memory. It may open a session of its own.
 // Threads:  calls are safe from several threads at once; moving and destroying are not.
 // Errors:   the daemon's own, readable with ErrorInfoOf and NtStatusOf of base/status.h; or a transport failure
 //           (transport_failure.h): kUnavailable when rnicd is not running, kDeadlineExceeded.
@@ -81,6 +83,14 @@ class Client {
   absl::StatusOr<SessionUse> GetSession() const;
   // Token for SGEs that name logical addresses; constant for the session's life. Never for a peer.
   absl::StatusOr<PrivilegedToken> GetPrivilegedToken() const;
+
+  // With ClientOptions::callbacks_in_progress: runs the callbacks that are due, and waits for the first up to the
+  // timeout. Call it from one thread at a time, and not inside of a callback.
+  absl::Status Progress(std::chrono::milliseconds wait_max) const;
+  // A descriptor for poll, select or epoll that becomes readable when Progress has something to do, and sometimes when
+  // it has not. It belongs to the session and ends with it. Errors: kResourceExhausted, a transport failure. Only on
+  // Linux.
+  absl::StatusOr<int> EventDescriptor() const;
 
   // Ends the session now for everything that shares it: its tokens stop working, later calls fail, and pending requests
   // complete with SESSION_ENDING. Mappings of Memory stay readable and writable until it is destroyed.

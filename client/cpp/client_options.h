@@ -50,9 +50,12 @@ struct ClientOptions {
   // The longest time that a thread polls shared memory, without sleeping, for an outcome or a completion; 0 never does.
   // It is done only where the daemon runs on another processor, and for shorter times when waits are long.
   std::chrono::microseconds spin_max{20};
+  // Where callbacks run: on a thread that librnicd starts with the first of them, or inside of Client::Progress, and
+  // then there is no thread. Without callbacks there is none anyway.
+  bool callbacks_in_progress = false;
   // Called at most once, when the session ends without Client::Close: evicted, daemon stopping, connection lost.
   // The status is SESSION_ENDING with the daemon's cause in ErrorInfo::field, or a transport failure.
-  // Runs on a gRPC thread; must not block.
+  // Must not block.
   std::function<void(const absl::Status&)> on_session_ended;
 };
 

@@ -137,24 +137,26 @@ ARROWS = {
     # librnicd: the interface, which is installed; below it what fills it. The rooms may include the interface.
     "client/cpp": ["base/ndk", "base"],
     "client/cpp/channel": [
-        "client/cpp", "wire/http2", "wire", "base/secrets", "base/files", "base/system", "base", "proto", "grpc",
+        "client/cpp", "wire/http2", "wire", "base/files", "base/system", "base", "proto",
     ],
     "client/cpp/rings": [
         "client/cpp/channel", "client/cpp", "wire", "ring", "base/ndk", "base/files", "base/system", "base", "proto",
     ],
-    "client/cpp/session": ["client/cpp/rings", "client/cpp/channel", "client/cpp", "base", "proto", "grpc"],
+    "client/cpp/session": [
+        "client/cpp/rings", "client/cpp/channel", "client/cpp", "base/files", "base/system", "base", "proto",
+    ],
     "client/cpp/objects": [
         "client/cpp/session", "client/cpp/rings", "client/cpp/channel", "client/cpp", "wire", "ring", "base/ndk",
-        "base/system", "base", "proto", "grpc",
+        "base/system", "base", "proto",
     ],
-    "client/admin": ["client/cpp/channel", "client/cpp", "base", "proto", "grpc"],
+    "client/admin": ["client/cpp/channel", "client/cpp", "base", "proto"],
     # rnicctl: what is typed, what is printed, what selftest and the demos do, one file a command, and the tool.
     "client/ctl/line": ["client/admin", "client/cpp", "base/ndk", "base/files", "base"],
     "client/ctl/output": ["client/ctl/line", "client/cpp", "base/files", "base", "proto"],
     "client/ctl/trials": ["client/ctl/output", "client/ctl/line", "client/cpp", "base/secrets", "base/system", "base"],
     "client/ctl/commands": [
         "client/ctl/trials", "client/ctl/output", "client/ctl/line", "client/admin", "client/cpp/channel", "client/cpp",
-        "base/secrets", "base/files", "base/system", "base", "proto", "grpc",
+        "base/secrets", "base/files", "base/system", "base", "proto",
     ],
     "client/ctl": ["client/ctl/commands", "client/ctl/output", "client/ctl/line", "client/cpp", "base/system"],
     # The device plugin: devices as numbers, what the node says of its pods, grants for them, the kubelet's calls, and what
@@ -192,9 +194,9 @@ EXTERNAL_INCLUDES = {
     "provider/networkdirect/card/nd2.h": ["provider/networkdirect", "tests/networkdirect_model"],
     "provider/networkdirect/card/nd2_types.h": ["provider/networkdirect", "tests/networkdirect_model"],
     "infiniband/": ["provider/verbs", "tests/vm/foreign_peer", "tests/vm/bench", "tests/vm/fr"],
-    "grpc/grpc": ["client", "tests", "examples"],
-    "grpc/support/": ["client", "tests", "examples"],
-    "grpcpp/": ["client", "tests", "examples"],
+    "grpc/grpc": ["client/kubernetes", "tests"],
+    "grpc/support/": ["client/kubernetes", "tests"],
+    "grpcpp/": ["client/kubernetes", "client/cpp/objects/fake_daemon_fixture.h", "client/cpp/objects/fake_daemon_fixture.cc", "tests"],
     "nghttp2/": ["wire/http2", "daemon/rpc", "client/cpp/channel", "tests/bench/http2_echo.cc"],
     "google/protobuf/stubs/": ["log/library_log", "daemon/server"],
     "openssl/": ["base/secrets/secret_linux.cc"],

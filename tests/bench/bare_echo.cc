@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <iterator>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -13,15 +12,15 @@
 namespace rnicd::bench {
 namespace {
 
-constexpr char kRole[] = "--bare_echo=";
+constexpr char kRole[] = "--bare_echo";
 constexpr char kAccepting[] = "accepting\n";
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<BareEcho>> BareEcho::Start(const std::string& kind) {
+absl::StatusOr<std::unique_ptr<BareEcho>> BareEcho::Start() {
   std::unique_ptr<BareEcho> echo(new BareEcho);
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-  const test::ChildOptions options = {.command = {program, kRole + kind, echo->socket_path()}};
+  const test::ChildOptions options = {.command = {program, kRole, echo->socket_path()}};
   RNICD_ASSIGN_OR_RETURN(echo->process_, test::ChildProcess::Start(options));
   if (!echo->process_->output().WaitFor(kAccepting, test::kTimeout)) {
     return absl::InternalError(absl::StrCat("no bare echo: ", echo->process_->errors().Text()));
@@ -35,16 +34,10 @@ void AnnounceBareEcho() {
 }
 
 void RunBareEchoIfAsked(int argc, const char* const* argv) {
-  const std::string_view role = argc == 3 ? argv[1] : "";
-  if (!role.starts_with(kRole)) {
+  if (argc != 3 || std::string_view(argv[1]) != kRole) {
     return;
   }
-  const std::string_view kind = role.substr(std::size(kRole) - 1);
-  if (kind == BareEcho::kGrpc) {
-    ServeGrpcEcho(argv[2]);
-  } else {
-    ServeHttp2Echo(argv[2]);
-  }
+  ServeHttp2Echo(argv[2]);
   std::perror("bare echo");
   std::exit(1);
 }

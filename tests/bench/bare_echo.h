@@ -9,18 +9,13 @@
 
 namespace rnicd::bench {
 
-// A gRPC server in a process of its own that does nothing with a call but answer it: the least that a call of the same
-// client can cost.
+// A gRPC server on nghttp2 in a process of its own that does nothing with a call but answer it, with one thread and one
+// connection at a time: the least that a call of the same client can cost.
 // Lifetime: the destructor ends the process.
 class BareEcho {
  public:
-  // `kind` is kGrpc or kHttp2. Returns when the server accepts. Errors: kInternal when it does not.
-  static absl::StatusOr<std::unique_ptr<BareEcho>> Start(const std::string& kind);
-
-  // gRPC's own server, with the callback API and the default reactor.
-  static constexpr char kGrpc[] = "grpc";
-  // nghttp2 and nothing else, with one thread and one connection at a time.
-  static constexpr char kHttp2[] = "http2";
+  // Returns when the server accepts. Errors: kInternal when it does not.
+  static absl::StatusOr<std::unique_ptr<BareEcho>> Start();
 
   std::string socket_path() const { return directory_.path() + "/echo.sock"; }
 
@@ -34,8 +29,7 @@ class BareEcho {
 // Runs the server in this process when the arguments are those that BareEcho starts it with, and then does not return.
 void RunBareEchoIfAsked(int argc, const char* const* argv);
 
-// The servers. Each announces on its standard output that it accepts, and returns when it cannot.
-void ServeGrpcEcho(const std::string& socket_path);
+// The server. It announces on its standard output that it accepts, and returns when it cannot.
 void ServeHttp2Echo(const std::string& socket_path);
 void AnnounceBareEcho();
 

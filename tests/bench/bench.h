@@ -26,10 +26,10 @@ inline constexpr int64_t kPageCounts[] = {1, 16, 256, 1024};
 
 // Add each file's rows. `daemon` and `echo` must outlive the run.
 void AddCoreRows();
+void AddLibraryRows(const test::DaemonProcess& daemon, const BareEcho& echo);
 void AddGrpcRows(test::DaemonProcess& daemon);
 void AddProvisionRows(const test::DaemonProcess& daemon);
 void AddPingPongRow(int echo_socket);
-void AddBareEchoRow(const std::string& kind, const BareEcho& echo);
 void AddFastRegisterRows();
 void AddFastRegisterGrpcRows(test::DaemonProcess& daemon);
 void AddLiveRegionRows();

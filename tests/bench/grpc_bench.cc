@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/bench/bare_echo.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/echo_server.h"
 #include "tests/support/test_session.h"
@@ -82,12 +81,6 @@ void AddPingPongRow(int echo_socket) {
     for (auto _ : state) {
       benchmark::DoNotOptimize(PingPong(echo_socket));
     }
-  })->UseRealTime();
-}
-
-void AddBareEchoRow(const std::string& kind, const BareEcho& echo) {
-  benchmark::RegisterBenchmark(("echo/" + kind).c_str(), [&echo](benchmark::State& state) {
-    EmptyCall(state, echo.socket_path());
   })->UseRealTime();
 }
 

@@ -1,5 +1,5 @@
 // rnicd_bench: Google Benchmark's own flags, and --report for drift and memory instead of the rows. It also starts
-// itself as the servers of bare_echo.h.
+// itself as the server of bare_echo.h.
 
 #include <benchmark/benchmark.h>
 
@@ -19,11 +19,10 @@ int main(int argc, char** argv) {
   auto daemon = rnicd::test::DaemonProcess::Start(
       {.flags = {"--pending_threshold_bytes=9000000000000000000", "--log_level=warning", "--max_heap_bytes=0",
                  rnicd::test::LimitsFlag("session_limits { regions: 1000000000 }")}});
-  const auto grpc_echo = BareEcho::Start(BareEcho::kGrpc);
-  const auto http2_echo = BareEcho::Start(BareEcho::kHttp2);
-  if (!echo.valid() || !daemon.ok() || !grpc_echo.ok() || !http2_echo.ok()) {
-    std::fprintf(stderr, "rnicd_bench: cannot start: %s %s %s\n", daemon.status().ToString().c_str(),
-                 grpc_echo.status().ToString().c_str(), http2_echo.status().ToString().c_str());
+  const auto bare_echo = BareEcho::Start();
+  if (!echo.valid() || !daemon.ok() || !bare_echo.ok()) {
+    std::fprintf(stderr, "rnicd_bench: cannot start: %s %s\n", daemon.status().ToString().c_str(),
+                 bare_echo.status().ToString().c_str());
     return 1;
   }
   if (argc == 2 && std::strcmp(argv[1], "--report") == 0) {
@@ -31,8 +30,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   rnicd::bench::AddPingPongRow(echo.get());
-  rnicd::bench::AddBareEchoRow(BareEcho::kGrpc, **grpc_echo);
-  rnicd::bench::AddBareEchoRow(BareEcho::kHttp2, **http2_echo);
+  rnicd::bench::AddLibraryRows(**daemon, **bare_echo);
   rnicd::bench::AddCoreRows();
   rnicd::bench::AddGrpcRows(**daemon);
   rnicd::bench::AddProvisionRows(**daemon);

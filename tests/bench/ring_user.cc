@@ -13,6 +13,7 @@ constexpr VirtualAddress kBase{uint64_t{1} << 32};
 // Regions of one call, and requests of one chain, while live regions are added. More do not fit the payload area.
 constexpr size_t kBatch = 250;
 constexpr std::chrono::seconds kWaitMax{10};
+RNICD_METHOD(MemoryService, BatchInitializeFastRegisterMr);
 constexpr FastRegionOptions kFastRegion{.max_pages = 1, .remote_access = true};
 
 }  // namespace
@@ -73,7 +74,7 @@ void RingUser::GrowLiveRegions(size_t count) {
       create->set_pd_id(domain);
       create->set_fast_register(true);
     }
-    const auto created = Must(connection.Call(&v1::MemoryService::Stub::BatchCreateMr, creates));
+    const auto created = Must(connection.Call(kBatchCreateMr, creates));
     v1::BatchInitializeFastRegisterMrRequest initializes;
     for (const v1::CreateMrOutcome& outcome : created.outcomes()) {
       live_.push_back(MemoryRegionId{outcome.response().mr_id()});
@@ -82,7 +83,7 @@ void RingUser::GrowLiveRegions(size_t count) {
       initialize->set_adapter_page_count(1);
       initialize->set_remote_access(true);
     }
-    Must(connection.Call(&v1::MemoryService::Stub::BatchInitializeFastRegisterMr, initializes).status());
+    Must(connection.Call(kBatchInitializeFastRegisterMr, initializes).status());
     std::vector<WorkRequest> chain;
     for (size_t index = live_.size() - kBatch; index < live_.size(); ++index) {
       chain.push_back(Registration(live_[index], kOpFlagSilentSuccess));

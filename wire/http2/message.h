@@ -33,6 +33,8 @@ class MessageReader {
 
   // False when the peer breaks the protocol, by a compressed or too long message: nothing more may be added then.
   bool Add(std::string_view bytes);
+  // Whether Next has one.
+  bool has_next() const { return taken_ < whole_.size(); }
   // The oldest whole message that was not taken; empty when there is none.
   std::optional<std::string> Next();
   // False while a message has begun and is not whole: no stream may end so.

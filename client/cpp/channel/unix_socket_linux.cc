@@ -8,11 +8,21 @@
 #include <chrono>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "client/cpp/channel/unix_channel.h"
 #include "client/cpp/transport_failure.h"
 
 namespace rnicd::inline client {
+
+absl::Status CheckUnixAddress(const std::string& path) {
+  constexpr size_t kBytesMax = sizeof(sockaddr_un::sun_path) - 1;
+  if (!path.empty() && path.size() <= kBytesMax) {
+    return absl::OkStatus();
+  }
+  return MakeErrorWithDetail(
+      {.reason = ErrorReason::FIELD_OUT_OF_RANGE, .field = "socket_dir"},
+      absl::StrCat("the path of a Unix socket has at most ", kBytesMax, " bytes, not ", path.size(), ": ", path));
+}
 
 void SetTimeouts(int socket_fd, Instant deadline) {
   // A timeout of zero would mean to wait forever.

@@ -11,6 +11,9 @@
 
 namespace rnicd::inline client {
 
+// Errors: FIELD_OUT_OF_RANGE of socket_dir for a path that does not fit a Unix socket address.
+absl::Status CheckUnixAddress(const std::string& path);
+
 // Sets the timeout of the next blocking call on the socket to the time left until the deadline.
 void SetTimeouts(int socket_fd, Instant deadline);
 

@@ -4,9 +4,11 @@
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
+#include "base/status.h"
 #include "client/cpp/channel/fake_fd_server_fixture.h"
 #include "client/cpp/channel/full_listener_fixture.h"
 #include "client/cpp/client.h"
@@ -17,6 +19,25 @@ namespace {
 
 constexpr std::chrono::hours kNeverReached{1};
 constexpr std::chrono::milliseconds kSoon{100};
+
+TEST(CheckUnixAddress, APathThatIsTooLongIsRefusedWithTheNumber) {
+  EXPECT_TRUE(CheckUnixAddress(std::string(107, 'x')).ok());
+  const absl::Status refused = CheckUnixAddress(std::string(108, 'x'));
+  EXPECT_TRUE(FailedWith(refused, ErrorReason::FIELD_OUT_OF_RANGE));
+  EXPECT_EQ(ErrorInfoOf(refused).field, "socket_dir");
+  EXPECT_NE(refused.message().find("at most 107 bytes, not 108: xxx"), absl::string_view::npos) << refused;
+  EXPECT_FALSE(CheckUnixAddress("").ok());
+}
+
+TEST(DefaultSocketDir, IsNamedByTheEnvironment) {
+  unsetenv("RNICD_SOCKET_DIR");
+  EXPECT_EQ(DefaultSocketDir(), "/run/rnicd");
+  setenv("RNICD_SOCKET_DIR", "", 1);
+  EXPECT_EQ(DefaultSocketDir(), "/run/rnicd");
+  setenv("RNICD_SOCKET_DIR", "/sockets", 1);
+  EXPECT_EQ(ClientOptions().socket_dir, "/sockets");
+  unsetenv("RNICD_SOCKET_DIR");
+}
 
 class UnixSocketTest : public testing::TestWithParam<int> {
  protected:

@@ -32,6 +32,7 @@ v1::AllocateMemoryRequest AllocateRequest(Connection& connection, const Allocate
     request.set_numa_node(*options.numa_node);
   }
   if (options.on_progress) {
+    connection.events().ExpectCallbacks();
     watch = connection.progress().Add(options.on_progress);
     request.set_progress_context(watch->context());
   }
@@ -51,7 +52,7 @@ absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::AllocateUnsealed
   Watch watch;
   const v1::AllocateMemoryRequest request = AllocateRequest(*connection, options, watch);
   RNICD_ASSIGN_OR_RETURN(const v1::AllocateMemoryResponse response,
-                         connection->Call(&v1::MemoryService::Stub::AllocateMemory, request, TimeToMake(options.size)));
+                         connection->Call(kAllocateMemory, request, TimeToMake(options.size)));
   return Attach(std::move(connection), response, options);
 }
 
@@ -89,7 +90,7 @@ absl::StatusOr<AttachedMemory::Outcomes> AttachedMemory::AllocateBatch(const std
     wait += TimeToMake(options[index].size);
   }
   RNICD_ASSIGN_OR_RETURN(const v1::BatchAllocateMemoryResponse response,
-                         connection->Call(&v1::MemoryService::Stub::BatchAllocateMemory, request, wait));
+                         connection->Call(kBatchAllocateMemory, request, wait));
   RNICD_RETURN_IF_ERROR(CheckOutcomeCount(response, options.size()));
   Outcomes outcomes;
   for (size_t index = 0; index < options.size(); ++index) {
@@ -113,8 +114,7 @@ absl::Status AttachedMemory::SealBatch(Connection& connection, Outcomes& outcome
   if (attached.empty()) {
     return absl::OkStatus();
   }
-  RNICD_ASSIGN_OR_RETURN(const v1::BatchSealMemoryResponse response,
-                         connection.Call(&v1::MemoryService::Stub::BatchSealMemory, request));
+  RNICD_ASSIGN_OR_RETURN(const v1::BatchSealMemoryResponse response, connection.Call(kBatchSealMemory, request));
   RNICD_RETURN_IF_ERROR(CheckOutcomeCount(response, attached.size()));
   for (size_t item = 0; item < attached.size(); ++item) {
     const v1::SealMemoryOutcome& outcome = response.outcomes(static_cast<int>(item));
@@ -131,8 +131,7 @@ absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Import(std::shar
                                                                        uint64_t size) {
   v1::ImportMemoryRequest request;
   request.set_size(size);
-  RNICD_ASSIGN_OR_RETURN(const v1::ImportMemoryResponse response,
-                         connection->Call(&v1::MemoryService::Stub::ImportMemory, request));
+  RNICD_ASSIGN_OR_RETURN(const v1::ImportMemoryResponse response, connection->Call(kImportMemory, request));
   std::shared_ptr<AttachedMemory> memory(
       new AttachedMemory(std::move(connection), MemoryObjectId{response.memory_id()}));
   // The descriptor is sent before the file is mapped: the daemon reports what is wrong with a file better than mmap
@@ -151,7 +150,7 @@ AttachedMemory::~AttachedMemory() {
   if (!released_) {
     v1::ReleaseMemoryRequest request;
     request.set_memory_id(id_.value);
-    connection_->Release(&v1::MemoryService::Stub::ReleaseMemory, request);
+    connection_->Release(kReleaseMemory, request);
   }
 }
 
@@ -169,8 +168,7 @@ absl::Status AttachedMemory::Map(int fd, uint64_t size) {
 }
 
 absl::Status AttachedMemory::Seal() {
-  RNICD_ASSIGN_OR_RETURN(const v1::SealMemoryResponse response,
-                         connection_->Call(&v1::MemoryService::Stub::SealMemory, SealRequest(id_)));
+  RNICD_ASSIGN_OR_RETURN(const v1::SealMemoryResponse response, connection_->Call(kSealMemory, SealRequest(id_)));
   SetPageSize(response.page_size());
   return absl::OkStatus();
 }
@@ -182,7 +180,7 @@ void AttachedMemory::SetPageSize(v1::PageSize page_size) {
 absl::Status AttachedMemory::Release() {
   v1::ReleaseMemoryRequest request;
   request.set_memory_id(id_.value);
-  RNICD_RETURN_IF_ERROR(connection_->Call(&v1::MemoryService::Stub::ReleaseMemory, request).status());
+  RNICD_RETURN_IF_ERROR(connection_->Call(kReleaseMemory, request).status());
   released_ = true;
   return absl::OkStatus();
 }

@@ -21,8 +21,7 @@ absl::StatusOr<std::vector<AdapterSummary>> Client::ListAdapters() const {
   if (connection_ == nullptr) {
     return MakeError(ErrorReason::SESSION_REQUIRED);
   }
-  RNICD_ASSIGN_OR_RETURN(const v1::ListAdaptersResponse response,
-                         connection_->Call(&v1::AdapterService::Stub::ListAdapters, {}));
+  RNICD_ASSIGN_OR_RETURN(const v1::ListAdaptersResponse response, connection_->Call(kListAdapters, {}));
   std::vector<AdapterSummary> adapters;
   for (const v1::AdapterSummary& adapter : response.adapters()) {
     adapters.push_back(FromWire(adapter));
@@ -37,8 +36,7 @@ absl::StatusOr<NdkAdapterInfo> Client::QueryAdapterInfo() const {
   RNICD_ASSIGN_OR_RETURN(const AdapterId adapter, connection_->Adapter());
   v1::QueryAdapterInfoRequest request;
   request.set_adapter_id(adapter.value);
-  RNICD_ASSIGN_OR_RETURN(const v1::QueryAdapterInfoResponse response,
-                         connection_->Call(&v1::AdapterService::Stub::QueryAdapterInfo, request));
+  RNICD_ASSIGN_OR_RETURN(const v1::QueryAdapterInfoResponse response, connection_->Call(kQueryAdapterInfo, request));
   return wire::FromWire(response.info());
 }
 
@@ -46,8 +44,7 @@ absl::StatusOr<SessionUse> Client::GetSession() const {
   if (connection_ == nullptr) {
     return MakeError(ErrorReason::SESSION_REQUIRED);
   }
-  RNICD_ASSIGN_OR_RETURN(const v1::GetSessionResponse response,
-                         connection_->Call(&v1::SessionService::Stub::GetSession, {}));
+  RNICD_ASSIGN_OR_RETURN(const v1::GetSessionResponse response, connection_->Call(kGetSession, {}));
   return FromWire(response);
 }
 
@@ -59,8 +56,28 @@ absl::StatusOr<PrivilegedToken> Client::GetPrivilegedToken() const {
   v1::GetPrivilegedMemoryRegionTokenRequest request;
   request.set_pd_id(domain.value);
   RNICD_ASSIGN_OR_RETURN(const v1::GetPrivilegedMemoryRegionTokenResponse response,
-                         connection_->Call(&v1::QueueService::Stub::GetPrivilegedMemoryRegionToken, request));
+                         connection_->Call(kGetPrivilegedMemoryRegionToken, request));
   return PrivilegedToken{response.privileged_token()};
+}
+
+absl::Status Client::Progress(std::chrono::milliseconds wait_max) const {
+  if (connection_ == nullptr) {
+    return MakeError(ErrorReason::SESSION_REQUIRED);
+  }
+  if (!connection_->options().callbacks_in_progress) {
+    return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "callbacks_in_progress");
+  }
+  RNICD_RETURN_IF_ERROR(connection_->CheckProcess());
+  connection_->events().Progress(Instant::clock::now() + wait_max);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> Client::EventDescriptor() const {
+  if (connection_ == nullptr) {
+    return MakeError(ErrorReason::SESSION_REQUIRED);
+  }
+  RNICD_RETURN_IF_ERROR(connection_->CheckProcess());
+  return connection_->events().Descriptor();
 }
 
 absl::StatusOr<Reclaimed> Client::Close() {

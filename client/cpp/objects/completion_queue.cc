@@ -51,24 +51,24 @@ class Notification {
     } else {
       failure_.Update(outcome);
     }
-    changed_.NotifyAll();
   }
 
-  absl::StatusOr<bool> Take(Instant deadline) {
+  bool IsSet() {
     MutexLock lock(mutex_);
-    while (!came_ && failure_.ok() && changed_.WaitUntil(mutex_, deadline)) {
+    return came_ || !failure_.ok();
+  }
+
+  // Whether a notification came. Errors: the failure.
+  absl::StatusOr<bool> Take() {
+    MutexLock lock(mutex_);
+    if (!came_) {
+      RNICD_RETURN_IF_ERROR(failure_);
     }
-    if (came_) {
-      came_ = false;
-      return true;
-    }
-    RNICD_RETURN_IF_ERROR(failure_);
-    return false;
+    return std::exchange(came_, false);
   }
 
  private:
   Mutex mutex_;
-  ConditionVariable changed_;
   bool came_ RNICD_GUARDED_BY(mutex_) = false;
   absl::Status failure_ RNICD_GUARDED_BY(mutex_);
 };
@@ -101,7 +101,7 @@ struct CompletionQueue::Open {
   ~Open() {
     connection->queue_events().Remove(id);
     if (!closed && id != CompletionQueueId{}) {
-      connection->Release(&v1::QueueService::Stub::CloseCq, CloseRequest(id));
+      connection->Release(kCloseCq, CloseRequest(id));
     }
   }
 
@@ -110,6 +110,8 @@ struct CompletionQueue::Open {
   absl::Status CreateMapped(v1::CreateCqRequest request);
   absl::Status Create(const v1::CreateCqRequest& request, v1::CreateCqResponse* response);
   absl::Status Map(const v1::MappedCq& queue);
+  // Waits for a notification of a queue that is not mapped. False on timeout.
+  absl::StatusOr<bool> AwaitNotification(Instant deadline);
   // Receives the queue's events from now on.
   void Watch();
 
@@ -122,7 +124,7 @@ struct CompletionQueue::Open {
 };
 
 absl::Status CompletionQueue::Open::Create(const v1::CreateCqRequest& request, v1::CreateCqResponse* response) {
-  RNICD_ASSIGN_OR_RETURN(*response, connection->Call(&v1::QueueService::Stub::CreateCq, request));
+  RNICD_ASSIGN_OR_RETURN(*response, connection->Call(kCreateCq, request));
   id = CompletionQueueId{response->cq_id()};
   return absl::OkStatus();
 }
@@ -147,7 +149,7 @@ absl::Status CompletionQueue::Open::CreateMapped(v1::CreateCqRequest request) {
   }
   status = Map(created.mapped());
   if (!status.ok()) {
-    connection->Release(&v1::QueueService::Stub::CloseCq, CloseRequest(std::exchange(id, CompletionQueueId{})));
+    connection->Release(kCloseCq, CloseRequest(std::exchange(id, CompletionQueueId{})));
   }
   return status;
 }
@@ -158,8 +160,14 @@ absl::Status CompletionQueue::Open::Map(const v1::MappedCq& queue) {
                          SharedMapping::Fetch(connection->fd_socket_path(), queue.memory_ticket(), queue.file_bytes(),
                                               options.call_deadline));
   const auto daemon_cpu = [rings = connection->shared_rings()] { return rings->daemon_cpu(); };
-  RNICD_ASSIGN_OR_RETURN(
-      mapped, MappedQueue::Open(std::move(mapping), {.spin_max = options.spin_max, .daemon_cpu = daemon_cpu}));
+  const auto look_for_end = [connection = std::weak_ptr(connection)] {
+    if (const std::shared_ptr<Connection> open = connection.lock(); open != nullptr) {
+      open->events().Poll();
+    }
+  };
+  RNICD_ASSIGN_OR_RETURN(mapped, MappedQueue::Open(std::move(mapping), {.spin_max = options.spin_max,
+                                                                        .daemon_cpu = daemon_cpu,
+                                                                        .look_for_end = look_for_end}));
   return absl::OkStatus();
 }
 
@@ -182,6 +190,11 @@ void CompletionQueue::Open::Watch() {
       mapped->End(outcome);
     }
   });
+}
+
+absl::StatusOr<bool> CompletionQueue::Open::AwaitNotification(Instant deadline) {
+  connection->events().Await(deadline, [this] { return notification->IsSet(); });
+  return notification->Take();
 }
 
 absl::StatusOr<CompletionQueue> CompletionQueue::Create(const Client& client, uint32_t depth) {
@@ -215,7 +228,7 @@ absl::StatusOr<std::vector<Completion>> CompletionQueue::Poll(uint32_t max, std:
   request.set_max_results(max);
   request.set_wait_ms(static_cast<uint32_t>(wait.count()));
   RNICD_ASSIGN_OR_RETURN(const v1::GetCqResultsExResponse response,
-                         open_->connection->Call(&v1::QueueService::Stub::GetCqResultsEx, request, wait));
+                         open_->connection->Call(kGetCqResultsEx, request, wait));
   std::vector<Completion> completions;
   completions.reserve(static_cast<size_t>(response.results_size()));
   for (const v1::CqResultEx& result : response.results()) {
@@ -240,7 +253,7 @@ absl::StatusOr<std::vector<Completion>> CompletionQueue::PollFor(uint32_t max, s
     // A completion that arrives between the poll and the arming is newer than the last notification, so it notifies at
     // once.
     RNICD_RETURN_IF_ERROR(Arm(CqNotifyType::kAny));
-    RNICD_ASSIGN_OR_RETURN(const bool notified, open_->notification->Take(deadline));
+    RNICD_ASSIGN_OR_RETURN(const bool notified, open_->AwaitNotification(deadline));
     if (!notified) {
       return Poll(max);
     }
@@ -257,7 +270,7 @@ absl::Status CompletionQueue::Arm(CqNotifyType type) {
   v1::ArmCqRequest request;
   request.set_cq_id(open_->id.value);
   request.set_type(wire::ToWire(type));
-  return open_->connection->Call(&v1::QueueService::Stub::ArmCq, request).status();
+  return open_->connection->Call(kArmCq, request).status();
 }
 
 absl::StatusOr<bool> CompletionQueue::WaitForNotification(std::chrono::milliseconds wait_max) {
@@ -265,7 +278,7 @@ absl::StatusOr<bool> CompletionQueue::WaitForNotification(std::chrono::milliseco
     return MakeError(ErrorReason::OBJECT_NOT_FOUND);
   }
   const Instant deadline = DeadlineAfter(wait_max);
-  return open_->mapped != nullptr ? open_->mapped->WaitForNotification(deadline) : open_->notification->Take(deadline);
+  return open_->mapped != nullptr ? open_->mapped->WaitForNotification(deadline) : open_->AwaitNotification(deadline);
 }
 
 absl::Status CompletionQueue::Resize(uint32_t depth) {
@@ -275,10 +288,10 @@ absl::Status CompletionQueue::Resize(uint32_t depth) {
   v1::ResizeCqRequest request;
   request.set_cq_id(open_->id.value);
   request.set_cq_depth(depth);
-  return open_->connection->Call(&v1::QueueService::Stub::ResizeCq, request).status();
+  return open_->connection->Call(kResizeCq, request).status();
 }
 
-absl::Status CompletionQueue::Close() { return CloseNow(open_, &v1::QueueService::Stub::CloseCq, CloseRequest); }
+absl::Status CompletionQueue::Close() { return CloseNow(open_, kCloseCq, CloseRequest); }
 
 std::shared_ptr<Connection> CompletionQueue::connection() const {
   return open_ == nullptr ? nullptr : open_->connection;

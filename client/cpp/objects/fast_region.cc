@@ -12,7 +12,7 @@ namespace rnicd::inline client {
 struct FastRegion::Open {
   ~Open() {
     if (!closed && id != MemoryRegionId{}) {
-      connection->Release(&v1::MemoryService::Stub::CloseMr, CloseRequest(id));
+      connection->Release(kCloseMr, CloseRequest(id));
     }
   }
 
@@ -31,19 +31,16 @@ absl::StatusOr<FastRegion> FastRegion::Create(const Client& client, const FastRe
   RNICD_ASSIGN_OR_RETURN(const ProtectionDomainId domain, open->connection->ProtectionDomain());
   v1::CreateMrRequest create = CreateRequest(domain);
   create.set_fast_register(true);
-  RNICD_ASSIGN_OR_RETURN(const v1::CreateMrResponse created,
-                         open->connection->Call(&v1::MemoryService::Stub::CreateMr, create));
+  RNICD_ASSIGN_OR_RETURN(const v1::CreateMrResponse created, open->connection->Call(kCreateMr, create));
   open->id = MemoryRegionId{created.mr_id()};
   v1::InitializeFastRegisterMrRequest initialize;
   initialize.set_mr_id(open->id.value);
   initialize.set_adapter_page_count(options.max_pages);
   initialize.set_remote_access(options.remote_access);
-  RNICD_RETURN_IF_ERROR(
-      open->connection->Call(&v1::MemoryService::Stub::InitializeFastRegisterMr, initialize).status());
+  RNICD_RETURN_IF_ERROR(open->connection->Call(kInitializeFastRegisterMr, initialize).status());
   v1::GetLocalTokenRequest get_token;
   get_token.set_mr_id(open->id.value);
-  RNICD_ASSIGN_OR_RETURN(const v1::GetLocalTokenResponse got,
-                         open->connection->Call(&v1::MemoryService::Stub::GetLocalToken, get_token));
+  RNICD_ASSIGN_OR_RETURN(const v1::GetLocalTokenResponse got, open->connection->Call(kGetLocalToken, get_token));
   open->local_token = LocalToken{got.local_token()};
   return FastRegion(open);
 }
@@ -61,11 +58,10 @@ absl::StatusOr<RemoteToken> FastRegion::GetRemoteToken() const {
   }
   v1::GetRemoteTokenRequest request;
   request.set_mr_id(open_->id.value);
-  RNICD_ASSIGN_OR_RETURN(const v1::GetRemoteTokenResponse response,
-                         open_->connection->Call(&v1::MemoryService::Stub::GetRemoteToken, request));
+  RNICD_ASSIGN_OR_RETURN(const v1::GetRemoteTokenResponse response, open_->connection->Call(kGetRemoteToken, request));
   return RemoteToken{response.remote_token()};
 }
 
-absl::Status FastRegion::Close() { return CloseNow(open_, &v1::MemoryService::Stub::CloseMr, CloseRequest); }
+absl::Status FastRegion::Close() { return CloseNow(open_, kCloseMr, CloseRequest); }
 
 }  // namespace rnicd::inline client

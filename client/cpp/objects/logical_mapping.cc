@@ -23,7 +23,7 @@ v1::ReleaseLamRequest ReleaseRequest(LogicalMappingId id) {
 struct LogicalMapping::Built {
   ~Built() {
     if (!closed) {
-      connection->Release(&v1::MemoryService::Stub::ReleaseLam, ReleaseRequest(id));
+      connection->Release(kReleaseLam, ReleaseRequest(id));
     }
   }
 
@@ -60,8 +60,7 @@ absl::StatusOr<LogicalMapping> LogicalMapping::BuildOn(std::shared_ptr<Connectio
   request.set_adapter_id(adapter.value);
   *request.mutable_mdl_chain() = wire::ToWire(chain);
   request.set_length(length);
-  RNICD_ASSIGN_OR_RETURN(const v1::BuildLamResponse response,
-                         connection->Call(&v1::MemoryService::Stub::BuildLam, request));
+  RNICD_ASSIGN_OR_RETURN(const v1::BuildLamResponse response, connection->Call(kBuildLam, request));
   const auto built = std::make_shared<Built>();
   built->connection = std::move(connection);
   built->id = LogicalMappingId{response.lam_id()};
@@ -98,8 +97,6 @@ FastRegistration LogicalMapping::AsRegistration() const {
       .pages = built_->pages, .fbo = built_->fbo, .length = built_->length, .base_address = built_->address};
 }
 
-absl::Status LogicalMapping::Release() {
-  return CloseNow(built_, &v1::MemoryService::Stub::ReleaseLam, ReleaseRequest);
-}
+absl::Status LogicalMapping::Release() { return CloseNow(built_, kReleaseLam, ReleaseRequest); }
 
 }  // namespace rnicd::inline client

@@ -14,8 +14,11 @@ using std::chrono::nanoseconds;
 
 // As in one response of the daemon.
 constexpr uint32_t kOnePollMax = 16384;
-// Timeout of the wait for the event with the cause of the session's end.
+// Timeout of the wait for the event with the cause of the session's end, and of one look for it.
 constexpr std::chrono::seconds kCauseMax{1};
+constexpr std::chrono::milliseconds kOneLook{5};
+// A program that polls busily learns of the session's end after so many polls.
+constexpr uint32_t kEmptyPollsMax = 4096;
 
 nanoseconds SleepUntil(Instant deadline) {
   return std::clamp<nanoseconds>(deadline - Instant::clock::now(), nanoseconds(0), kSleepMax);
@@ -58,9 +61,14 @@ absl::StatusOr<std::vector<Completion>> MappedQueue::PollLocked(uint32_t max, In
   while (completions.size() < std::min(max, kOnePollMax) && reader_.Poll(&completion)) {
     completions.push_back(completion);
   }
-  if (completions.empty()) {
-    RNICD_RETURN_IF_ERROR(ended_);
+  if (!completions.empty()) {
+    empty_polls_ = 0;
+    return completions;
   }
+  if (++empty_polls_ % kEmptyPollsMax == 0) {
+    LookForEnd();
+  }
+  RNICD_RETURN_IF_ERROR(ended_);
   return completions;
 }
 
@@ -79,8 +87,12 @@ void MappedQueue::AwaitCompletion(Instant deadline) {
   if (const std::optional<uint32_t> wakes = reader_.PrepareToSleep(); wakes.has_value()) {
     mutex_.Unlock();
     reader_.Sleep(*wakes, SleepUntil(deadline));
-    spin_.Record(Instant::clock::now() - begin);
+    const auto waited = Instant::clock::now() - begin;
+    spin_.Record(waited);
     mutex_.Lock();
+    if (waited >= kSleepMax) {
+      LookForEnd();
+    }
   }
   if (--sleepers_ == 0) {
     reader_.StopWaiting();
@@ -111,9 +123,13 @@ absl::StatusOr<bool> MappedQueue::WaitForNotification(Instant deadline) {
       continue;
     }
     watched_ = true;
+    const Instant begin = Instant::clock::now();
     mutex_.Unlock();
     reader_.WaitForNotification(seen, SleepUntil(deadline));
     mutex_.Lock();
+    if (Instant::clock::now() - begin >= kSleepMax) {
+      LookForEnd();
+    }
     watched_ = false;
     watch_over_.NotifyAll();
   }
@@ -136,9 +152,19 @@ absl::Status MappedQueue::Failure(Instant deadline) {
     return QueueFailure(status);
   }
   const Instant latest = std::min(deadline, Instant::clock::now() + kCauseMax);
-  while (ended_.ok() && session_ended_.WaitUntil(mutex_, latest)) {
+  while (ended_.ok() && Instant::clock::now() < latest) {
+    LookForEnd();
+    if (ended_.ok()) {
+      session_ended_.WaitUntil(mutex_, std::min(latest, Instant::clock::now() + kOneLook));
+    }
   }
   return ended_.ok() ? MakeError(ErrorReason::OBJECT_CLOSING, "cq_id") : ended_;
+}
+
+void MappedQueue::LookForEnd() {
+  mutex_.Unlock();
+  options_.look_for_end();
+  mutex_.Lock();
 }
 
 void MappedQueue::End(const absl::Status& why) {

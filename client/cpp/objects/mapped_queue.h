@@ -28,6 +28,8 @@ class MappedQueue {
     std::chrono::nanoseconds spin_max;
     // Returns the processor that fills the queue, plus 1; 0 if unknown.
     std::function<uint32_t()> daemon_cpu;
+    // Called without a lock by a thread that finds nothing for long: the session may have ended.
+    std::function<void()> look_for_end = [] {};
   };
   // Errors: FIELD_OUT_OF_RANGE for a file that is not a mapped queue of this version.
   static absl::StatusOr<std::shared_ptr<MappedQueue>> Open(SharedMapping mapping, Options options);
@@ -54,6 +56,8 @@ class MappedQueue {
   // Returns when there is a completion, the queue has failed, or the session or the time may be over.
   void AwaitCompletion(Instant deadline) RNICD_REQUIRES(mutex_);
 
+  void LookForEnd() RNICD_REQUIRES(mutex_);
+
   const SharedMapping mapping_;
   const Options options_;
   AdaptiveSpin spin_;
@@ -62,6 +66,8 @@ class MappedQueue {
   // Changed, Sleep, notifications, status and WaitForNotification are called without the lock.
   ring::QueueReader reader_;
   absl::Status ended_ RNICD_GUARDED_BY(mutex_);
+  // Polls in a row that found nothing.
+  uint32_t empty_polls_ RNICD_GUARDED_BY(mutex_) = 0;
   // Threads that sleep until a completion.
   uint32_t sleepers_ RNICD_GUARDED_BY(mutex_) = 0;
   // Notifications already reported to threads.

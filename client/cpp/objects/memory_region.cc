@@ -32,8 +32,7 @@ absl::StatusOr<MemoryRegion> MemoryRegion::RegisterChain(const Client& client, s
 
 absl::StatusOr<MemoryRegion> MemoryRegion::Create(std::shared_ptr<Connection> connection) {
   RNICD_ASSIGN_OR_RETURN(const ProtectionDomainId domain, connection->ProtectionDomain());
-  RNICD_ASSIGN_OR_RETURN(const v1::CreateMrResponse response,
-                         connection->Call(&v1::MemoryService::Stub::CreateMr, CreateRequest(domain)));
+  RNICD_ASSIGN_OR_RETURN(const v1::CreateMrResponse response, connection->Call(kCreateMr, CreateRequest(domain)));
   return MemoryRegion(std::move(connection), MemoryRegionId{response.mr_id()});
 }
 
@@ -43,9 +42,8 @@ absl::Status MemoryRegion::RegisterNow(std::span<const MdlEntry> chain, uint64_t
     Adopt(**registered, chain);
     return absl::OkStatus();
   }
-  RNICD_ASSIGN_OR_RETURN(
-      const v1::RegisterMrResponse response,
-      connection_->Call(&v1::MemoryService::Stub::RegisterMr, RegisterRequest(id_, chain, length, flags)));
+  RNICD_ASSIGN_OR_RETURN(const v1::RegisterMrResponse response,
+                         connection_->Call(kRegisterMr, RegisterRequest(id_, chain, length, flags)));
   Adopt(wire::FromWire(response.registration()), chain);
   return absl::OkStatus();
 }
@@ -75,7 +73,7 @@ MemoryRegion& MemoryRegion::operator=(MemoryRegion&& other) noexcept {
 
 MemoryRegion::~MemoryRegion() {
   if (connection_ != nullptr) {
-    connection_->Release(&v1::MemoryService::Stub::CloseMr, CloseRequest(id_));
+    connection_->Release(kCloseMr, CloseRequest(id_));
   }
 }
 
@@ -88,7 +86,7 @@ absl::Status MemoryRegion::Deregister() {
   } else {
     v1::DeregisterMrRequest request;
     request.set_mr_id(id_.value);
-    RNICD_RETURN_IF_ERROR(connection_->Call(&v1::MemoryService::Stub::DeregisterMr, request).status());
+    RNICD_RETURN_IF_ERROR(connection_->Call(kDeregisterMr, request).status());
   }
   registered_ = false;
   registration_ = {};
@@ -100,7 +98,7 @@ absl::Status MemoryRegion::Close() {
   if (connection_ == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND);
   }
-  RNICD_RETURN_IF_ERROR(connection_->Call(&v1::MemoryService::Stub::CloseMr, CloseRequest(id_)).status());
+  RNICD_RETURN_IF_ERROR(connection_->Call(kCloseMr, CloseRequest(id_)).status());
   Reset();
   return absl::OkStatus();
 }

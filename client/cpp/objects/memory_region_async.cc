@@ -54,7 +54,7 @@ void MemoryRegion::RegisterAsync(const Memory& memory, std::span<const std::byte
     region->Adopt(wire::FromWire(completed->registration()), std::span(&entry, 1));
     callback(std::move(*region));
   };
-  CallPending(memory.connection(), &v1::MemoryService::Stub::RegisterMr, std::move(request), complete);
+  CallPending(memory.connection(), kRegisterMr, std::move(request), complete);
 }
 
 void MemoryRegion::CloseAsync(MemoryRegion region, CloseCallback callback) {
@@ -73,7 +73,7 @@ void MemoryRegion::CloseAsync(MemoryRegion region, CloseCallback callback) {
     }
     callback(outcome);
   };
-  CallPending(connection, &v1::MemoryService::Stub::CloseMr, std::move(request), complete);
+  CallPending(connection, kCloseMr, std::move(request), complete);
 }
 
 }  // namespace rnicd::inline client

@@ -31,8 +31,7 @@ absl::Status CloseRun(Connection& connection, std::span<const MemoryRegionId> id
   for (const MemoryRegionId id : ids) {
     *request.add_items() = CloseRequest(id);
   }
-  RNICD_ASSIGN_OR_RETURN(const v1::BatchCloseMrResponse response,
-                         connection.Call(&v1::MemoryService::Stub::BatchCloseMr, request));
+  RNICD_ASSIGN_OR_RETURN(const v1::BatchCloseMrResponse response, connection.Call(kBatchCloseMr, request));
   absl::Status first_failure;
   for (const v1::CloseMrOutcome& outcome : response.outcomes()) {
     if (outcome.has_error()) {
@@ -51,8 +50,7 @@ absl::StatusOr<MemoryRegion::Outcomes> MemoryRegion::CreateBatch(const std::shar
   for (size_t index = 0; index < count; ++index) {
     *request.add_items() = CreateRequest(domain);
   }
-  RNICD_ASSIGN_OR_RETURN(const v1::BatchCreateMrResponse response,
-                         connection->Call(&v1::MemoryService::Stub::BatchCreateMr, request));
+  RNICD_ASSIGN_OR_RETURN(const v1::BatchCreateMrResponse response, connection->Call(kBatchCreateMr, request));
   RNICD_RETURN_IF_ERROR(CheckOutcomeCount(response, count));
   Outcomes outcomes;
   for (const v1::CreateMrOutcome& outcome : response.outcomes()) {
@@ -86,8 +84,7 @@ absl::StatusOr<MemoryRegion::Outcomes> MemoryRegion::RegisterBatch(const Memory&
   if (created.empty()) {
     return outcomes;
   }
-  const absl::StatusOr<v1::BatchRegisterMrResponse> response =
-      connection->Call(&v1::MemoryService::Stub::BatchRegisterMr, request);
+  const absl::StatusOr<v1::BatchRegisterMrResponse> response = connection->Call(kBatchRegisterMr, request);
   absl::Status answered = response.ok() ? CheckOutcomeCount(*response, created.size()) : response.status();
   // Closed together: thousands of refused regions must not cost a call each.
   std::vector<MemoryRegion> refused;

@@ -47,9 +47,8 @@ absl::StatusOr<MemoryRegion::Outcomes> MemoryRegion::Provision(const Memory& mem
     return MakeError(ErrorReason::OBJECT_NOT_FOUND);
   }
   RNICD_ASSIGN_OR_RETURN(const ProtectionDomainId domain, connection->ProtectionDomain());
-  RNICD_ASSIGN_OR_RETURN(
-      const v1::ProvisionMemoryResponse response,
-      connection->Call(&v1::MemoryService::Stub::ProvisionMemory, ProvisionRequest(memory, domain, ranges)));
+  RNICD_ASSIGN_OR_RETURN(const v1::ProvisionMemoryResponse response,
+                         connection->Call(kProvisionMemory, ProvisionRequest(memory, domain, ranges)));
   RNICD_RETURN_IF_ERROR(CheckOutcomeCount(response, ranges.size()));
   memory.attached_->SetPageSize(response.page_size());
   Outcomes regions;

@@ -20,7 +20,7 @@ v1::CloseMwRequest CloseRequest(MemoryWindowId id) {
 struct MemoryWindow::Open {
   ~Open() {
     if (!closed && id != MemoryWindowId{}) {
-      connection->Release(&v1::QueueService::Stub::CloseMw, CloseRequest(id));
+      connection->Release(kCloseMw, CloseRequest(id));
     }
   }
 
@@ -38,8 +38,7 @@ absl::StatusOr<MemoryWindow> MemoryWindow::Create(const Client& client) {
   RNICD_ASSIGN_OR_RETURN(const ProtectionDomainId domain, open->connection->ProtectionDomain());
   v1::CreateMwRequest request;
   request.set_pd_id(domain.value);
-  RNICD_ASSIGN_OR_RETURN(const v1::CreateMwResponse response,
-                         open->connection->Call(&v1::QueueService::Stub::CreateMw, request));
+  RNICD_ASSIGN_OR_RETURN(const v1::CreateMwResponse response, open->connection->Call(kCreateMw, request));
   open->id = MemoryWindowId{response.mw_id()};
   return MemoryWindow(open);
 }
@@ -53,10 +52,10 @@ absl::StatusOr<RemoteToken> MemoryWindow::GetRemoteToken() const {
   v1::GetRemoteTokenFromMwRequest request;
   request.set_mw_id(open_->id.value);
   RNICD_ASSIGN_OR_RETURN(const v1::GetRemoteTokenFromMwResponse response,
-                         open_->connection->Call(&v1::QueueService::Stub::GetRemoteTokenFromMw, request));
+                         open_->connection->Call(kGetRemoteTokenFromMw, request));
   return RemoteToken{response.remote_token()};
 }
 
-absl::Status MemoryWindow::Close() { return CloseNow(open_, &v1::QueueService::Stub::CloseMw, CloseRequest); }
+absl::Status MemoryWindow::Close() { return CloseNow(open_, kCloseMw, CloseRequest); }
 
 }  // namespace rnicd::inline client

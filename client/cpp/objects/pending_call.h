@@ -26,9 +26,9 @@ absl::StatusOr<v1::RequestCompleted> CompletionFrom(const absl::StatusOr<Respons
 // Sends a request that may complete asynchronously. `completion` runs exactly once: when the event arrives, or before
 // this returns when the daemon completes the request inline or the call fails.
 template <typename Request, typename Response>
-void CallPending(std::shared_ptr<Connection> connection,
-                 grpc::Status (v1::MemoryService::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+void CallPending(std::shared_ptr<Connection> connection, const Method<Request, Response>& method,
                  std::type_identity_t<Request> request, const PendingRequests::Completion& completion) {
+  connection->events().ExpectCallbacks();
   const absl::StatusOr<uint64_t> context = connection->pending().Add(completion);
   if (!context.ok()) {
     completion(context.status());

@@ -38,14 +38,14 @@ struct QueuePair::Open {
   ~Open() {
     connection->queue_events().Remove(id);
     if (!closed) {
-      connection->Release(&v1::QueueService::Stub::CloseQp, CloseRequest(id));
+      connection->Release(kCloseQp, CloseRequest(id));
     }
   }
 
   absl::StatusOr<v1::QueryQpResponse> Query() const {
     v1::QueryQpRequest request;
     request.set_qp_id(id.value);
-    return connection->Call(&v1::QueueService::Stub::QueryQp, request);
+    return connection->Call(kQueryQp, request);
   }
 
   std::shared_ptr<Connection> connection;
@@ -65,12 +65,12 @@ absl::StatusOr<QueuePair> QueuePair::Create(const CompletionQueue& receive_queue
   }
   RNICD_ASSIGN_OR_RETURN(const ProtectionDomainId domain, connection->ProtectionDomain());
   RNICD_ASSIGN_OR_RETURN(const v1::CreateQpResponse created,
-                         connection->Call(&v1::QueueService::Stub::CreateQp,
-                                          CreateRequest(domain, receive_queue, initiator_queue, options)));
+                         connection->Call(kCreateQp, CreateRequest(domain, receive_queue, initiator_queue, options)));
   const auto open = std::make_shared<Open>();
   open->connection = connection;
   open->id = QueuePairId{created.qp_id()};
   if (options.on_disconnected) {
+    connection->events().ExpectCallbacks();
     connection->queue_events().Watch(open->id, options.on_disconnected);
   }
   open->address = created.address();
@@ -103,7 +103,7 @@ absl::Status QueuePair::Connect(std::string_view peer_address) {
   v1::ConnectQpRequest request;
   request.set_qp_id(open_->id.value);
   request.set_peer_address(peer_address.data(), peer_address.size());
-  return open_->connection->Call(&v1::QueueService::Stub::ConnectQp, request).status();
+  return open_->connection->Call(kConnectQp, request).status();
 }
 
 absl::Status QueuePair::Disconnect() {
@@ -112,7 +112,7 @@ absl::Status QueuePair::Disconnect() {
   }
   v1::DisconnectQpRequest request;
   request.set_qp_id(open_->id.value);
-  return open_->connection->Call(&v1::QueueService::Stub::DisconnectQp, request).status();
+  return open_->connection->Call(kDisconnectQp, request).status();
 }
 
 absl::Status QueuePair::Flush() {
@@ -121,7 +121,7 @@ absl::Status QueuePair::Flush() {
   }
   v1::FlushRequest request;
   request.set_qp_id(open_->id.value);
-  return open_->connection->Call(&v1::QueueService::Stub::Flush, request).status();
+  return open_->connection->Call(kFlush, request).status();
 }
 
 absl::StatusOr<PostOutcome> QueuePair::Post(const WorkChain& chain) {
@@ -140,11 +140,10 @@ absl::StatusOr<PostOutcome> QueuePair::Post(const WorkChain& chain) {
     }
     *request.add_requests() = *std::move(wire);
   }
-  RNICD_ASSIGN_OR_RETURN(const v1::PostResponse response,
-                         open_->connection->Call(&v1::QueueService::Stub::Post, request));
+  RNICD_ASSIGN_OR_RETURN(const v1::PostResponse response, open_->connection->Call(kPost, request));
   return wire::FromWire(response);
 }
 
-absl::Status QueuePair::Close() { return CloseNow(open_, &v1::QueueService::Stub::CloseQp, CloseRequest); }
+absl::Status QueuePair::Close() { return CloseNow(open_, kCloseQp, CloseRequest); }
 
 }  // namespace rnicd::inline client

@@ -145,7 +145,11 @@ void RingChannel::SleepUntilOutcome(Instant deadline) {
     mutex_.Unlock();
     const Instant now = Instant::clock::now();
     end_.Sleep(*wakes, std::clamp<std::chrono::nanoseconds>(deadline - now, std::chrono::nanoseconds(0), kSleepMax));
-    spin_.Record(Instant::clock::now() - begin);
+    const Instant woken = Instant::clock::now();
+    spin_.Record(woken - begin);
+    if (woken - now >= kSleepMax) {
+      options_.look_for_end();
+    }
     mutex_.Lock();
   }
   end_.StopWaiting();

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,8 @@ class RingChannel {
     std::chrono::milliseconds deadline;
     // The longest time of busy polling in one wait.
     std::chrono::nanoseconds spin_max;
+    // Called without a lock by a thread that has slept for long: the session may have ended.
+    std::function<void()> look_for_end = [] {};
   };
   // `doorbell` is the eventfd on which the daemon waits. Errors: FIELD_OUT_OF_RANGE for a file that is not a ring of
   // this version.

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "base/system/os.h"
+#include "base/system/this_process.h"
 #include "client/cpp/channel/fd_socket.h"
 #include "client/cpp/rings/system_memory.h"
 #include "client/cpp/transport_failure.h"
@@ -32,7 +33,7 @@ absl::StatusOr<SharedMapping> SharedMapping::Map(int fd, uint64_t file_bytes) {
   return mapping;
 }
 
-SharedMapping::SharedMapping(std::span<std::byte> bytes) : bytes_(bytes), process_(ThisProcess()) {}
+SharedMapping::SharedMapping(std::span<std::byte> bytes) : bytes_(bytes), process_(ProcessId()) {}
 
 SharedMapping::SharedMapping(SharedMapping&& other) noexcept
     : bytes_(std::exchange(other.bytes_, {})), process_(other.process_) {}
@@ -43,6 +44,6 @@ SharedMapping::~SharedMapping() {
   }
 }
 
-bool SharedMapping::IsOfThisProcess() const { return ThisProcess() == process_; }
+bool SharedMapping::IsOfThisProcess() const { return ProcessId() == process_; }
 
 }  // namespace rnicd::inline client

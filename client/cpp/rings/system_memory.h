@@ -16,10 +16,6 @@ void FillPageTable(std::span<std::byte> mapping);
 bool KeepFromChildren(std::span<std::byte> mapping);
 // Whether a write of the daemon into memory that both map can wake a thread here. On Windows it cannot.
 bool IsWokenThroughMemory();
-// The number of this process, without a system call after the first time: work requests check it before each use of
-// shared memory. A child made by fork gets its own.
-// Threads: safe.
-int32_t ThisProcess();
 // Wakes the daemon's thread that waits on a ring's doorbell.
 void SetDoorbell(int doorbell);
 

@@ -1,7 +1,6 @@
 #include <windows.h>
 
 #include "base/system/os.h"
-#include "base/system/this_process.h"
 #include "client/cpp/rings/system_memory.h"
 
 namespace rnicd::inline client {
@@ -20,10 +19,5 @@ bool KeepFromChildren(std::span<std::byte> /*mapping*/) { return true; }
 bool IsWokenThroughMemory() { return false; }
 
 void SetDoorbell(int doorbell) { SetEvent(LongToHandle(doorbell)); }
-
-int32_t ThisProcess() {
-  static const int32_t process = ProcessId();
-  return process;
-}
 
 }  // namespace rnicd::inline client

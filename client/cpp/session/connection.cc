@@ -1,6 +1,5 @@
 #include "client/cpp/session/connection.h"
 
-#include <thread>
 #include <utility>
 
 #include "base/status.h"
@@ -37,15 +36,14 @@ absl::Status ReadDataPath(ClientOptions& options) {
 
 }  // namespace
 
-Connection::Connection(ClientOptions options, std::shared_ptr<grpc::Channel> channel)
+Connection::Connection(ClientOptions options, std::shared_ptr<Channel> channel)
     : options_(std::move(options)),
       channel_(std::move(channel)),
-      stubs_(channel_),
       rings_(std::make_shared<RingPath>(options_.data_path, [this] { return OpenRing(); })) {}
 
 absl::StatusOr<std::shared_ptr<Connection>> Connection::Open(ClientOptions options) {
   RNICD_RETURN_IF_ERROR(ReadDataPath(options));
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Channel> channel,
                          ConnectAsWorkload(options.socket_dir, options.call_deadline));
   std::shared_ptr<Connection> connection(new Connection(std::move(options), std::move(channel)));
   RNICD_RETURN_IF_ERROR(connection->OpenSession());
@@ -56,18 +54,14 @@ absl::Status Connection::OpenSession() {
   v1::OpenSessionRequest request;
   request.set_label(options_.label);
   request.set_grant(GrantOf(options_));
-  RNICD_ASSIGN_OR_RETURN(const v1::OpenSessionResponse response, Call(&v1::SessionService::Stub::OpenSession, request));
+  RNICD_ASSIGN_OR_RETURN(const v1::OpenSessionResponse response, Call(kOpenSession, request));
   session_id_ = SessionId{response.session_id()};
   tenant_ = response.tenant();
   RNICD_ASSIGN_OR_RETURN(fd_socket_path_, DescriptorAddress(options_.socket_dir, response.fd_socket_name()));
-  // A request that no event completes: it fails when the stream ends.
-  RNICD_RETURN_IF_ERROR(pending_
-                            ->Add([rings = rings_](const absl::StatusOr<v1::RequestCompleted>& end) {
-                              rings->End(end.ok() ? MakeError(ErrorReason::SESSION_ENDING) : end.status());
-                            })
-                            .status());
-  events_ = EventStream::Start(stubs_.Of<v1::SessionService::Stub>(), pending_, queue_events_, progress_,
-                               options_.on_session_ended);
+  events_ = EventStream::Open(channel_, {.pending = pending_, .queues = queue_events_, .progress = progress_},
+                              {.end_rings = [rings = rings_](const absl::Status& why) { rings->End(why); },
+                               .on_end = options_.on_session_ended,
+                               .by_progress = options_.callbacks_in_progress});
   return absl::OkStatus();
 }
 
@@ -75,23 +69,21 @@ Connection::~Connection() {
   if (events_ == nullptr) {
     return;
   }
-  events_->ExpectEnd();
-  Release(&v1::SessionService::Stub::CloseSession, {});
-  if (events_->Stop(options_.release_deadline)) {
+  if (!channel_->CheckProcess().ok()) {
+    // Locks, and what threads waited for, are in any state in a child made by fork.
+    new std::shared_ptr<EventStream>(std::move(events_));
     return;
   }
-  // The last reference was dropped inside one of the stream's callbacks. The channel must be destroyed on a thread
-  // other than gRPC's.
-  std::thread([events = std::move(events_), channel = std::move(channel_)] {
-    while (!events->Stop(std::chrono::seconds(1))) {
-    }
-  }).detach();
+  events_->ExpectEnd();
+  Release(kCloseSession, {});
+  events_->Stop(options_.release_deadline);
 }
 
 absl::StatusOr<v1::CloseSessionResponse> Connection::CloseSession() {
   events_->ExpectEnd();
-  RNICD_ASSIGN_OR_RETURN(v1::CloseSessionResponse response, Call(&v1::SessionService::Stub::CloseSession, {}));
+  RNICD_ASSIGN_OR_RETURN(v1::CloseSessionResponse response, Call(kCloseSession, {}));
   skip_releases_ = true;
+  rings_->End(MakeError(ErrorReason::SESSION_ENDING, "closed"));
   pending_->Close(MakeError(ErrorReason::SESSION_ENDING, "closed"));
   queue_events_->Close(MakeError(ErrorReason::SESSION_ENDING, "closed"));
   return response;
@@ -99,20 +91,22 @@ absl::StatusOr<v1::CloseSessionResponse> Connection::CloseSession() {
 
 // A ring that cannot be used is closed again: it costs memory in the daemon.
 absl::StatusOr<std::unique_ptr<RingChannel>> Connection::OpenRing() {
-  RNICD_ASSIGN_OR_RETURN(const v1::OpenRingResponse opened, Call(&v1::RingService::Stub::OpenRing, {}));
+  RNICD_ASSIGN_OR_RETURN(const v1::OpenRingResponse opened, Call(kOpenRing, {}));
   const auto use = [&]() -> absl::StatusOr<std::unique_ptr<RingChannel>> {
     RNICD_ASSIGN_OR_RETURN(UniqueFd doorbell,
                            FetchDescriptor(fd_socket_path_, opened.doorbell_ticket(), options_.call_deadline));
     RNICD_ASSIGN_OR_RETURN(SharedMapping mapping, SharedMapping::Fetch(fd_socket_path_, opened.memory_ticket(),
                                                                        opened.file_bytes(), options_.call_deadline));
     return RingChannel::Open(std::move(mapping), std::move(doorbell),
-                             {.deadline = options_.call_deadline, .spin_max = options_.spin_max});
+                             {.deadline = options_.call_deadline,
+                              .spin_max = options_.spin_max,
+                              .look_for_end = [this] { events_->Poll(); }});
   };
   absl::StatusOr<std::unique_ptr<RingChannel>> channel = use();
   if (!channel.ok()) {
     v1::CloseRingRequest close;
     close.set_ring_id(opened.ring_id());
-    Release(&v1::RingService::Stub::CloseRing, close);
+    Release(kCloseRing, close);
   }
   return channel;
 }
@@ -126,8 +120,7 @@ absl::StatusOr<AdapterId> Connection::AdapterLocked() {
   if (adapter_ == AdapterId{}) {
     v1::OpenAdapterRequest request;
     request.set_adapter_name(options_.adapter_name);
-    RNICD_ASSIGN_OR_RETURN(const v1::OpenAdapterResponse response,
-                           Call(&v1::AdapterService::Stub::OpenAdapter, request));
+    RNICD_ASSIGN_OR_RETURN(const v1::OpenAdapterResponse response, Call(kOpenAdapter, request));
     adapter_ = AdapterId{response.adapter_id()};
   }
   return adapter_;
@@ -139,7 +132,7 @@ absl::StatusOr<ProtectionDomainId> Connection::ProtectionDomain() {
     RNICD_ASSIGN_OR_RETURN(const AdapterId adapter, AdapterLocked());
     v1::CreatePdRequest request;
     request.set_adapter_id(adapter.value);
-    RNICD_ASSIGN_OR_RETURN(const v1::CreatePdResponse response, Call(&v1::MemoryService::Stub::CreatePd, request));
+    RNICD_ASSIGN_OR_RETURN(const v1::CreatePdResponse response, Call(kCreatePd, request));
     protection_domain_ = ProtectionDomainId{response.pd_id()};
   }
   return protection_domain_;

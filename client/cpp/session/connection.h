@@ -10,13 +10,14 @@
 #include "base/mutex.h"
 #include "base/strong_id.h"
 #include "client/cpp/channel/channel.h"
+#include "client/cpp/channel/method.h"
+#include "client/cpp/channel/methods.h"
 #include "client/cpp/client_options.h"
 #include "client/cpp/rings/ring_path.h"
 #include "client/cpp/session/event_stream.h"
 #include "client/cpp/session/pending_requests.h"
 #include "client/cpp/session/progress_watch.h"
 #include "client/cpp/session/queue_events.h"
-#include "client/cpp/session/stubs.h"
 
 namespace rnicd::inline client {
 
@@ -45,25 +46,32 @@ class Connection {
   ProgressWatch& progress() { return *progress_; }
   RingPath& rings() { return *rings_; }
   const std::shared_ptr<RingPath>& shared_rings() const { return rings_; }
+  // Errors: a transport failure in a child made by fork.
+  absl::Status CheckProcess() const { return channel_->CheckProcess(); }
+  // The session's events; after Open never null. Not to be called with a lock that a handler of QueueEvents or the end
+  // of a ring takes.
+  EventStream& events() { return *events_; }
 
   // One call, within options().call_deadline; `wait` is the time for which the call asks the daemon to wait, and is
   // added to the timeout.
-  template <typename Stub, typename Request, typename Response>
-  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                                const std::type_identity_t<Request>& request,
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(const Method<Request, Response>& method, const std::type_identity_t<Request>& request,
                                 std::chrono::milliseconds wait = std::chrono::milliseconds(0)) {
-    return CallUnary(stubs_.Of<Stub>(), method, request, options_.call_deadline + wait);
+    absl::StatusOr<Response> response = client::Call(*channel_, method, request, options_.call_deadline + wait);
+    if (events_ != nullptr) {
+      events_->Take();
+    }
+    return response;
   }
 
   // A call that releases something, from a destructor: within options().release_deadline, or not at all once the
   // session has ended or one of these calls has timed out.
-  template <typename Stub, typename Request, typename Response>
-  void Release(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-               const std::type_identity_t<Request>& request) {
+  template <typename Request, typename Response>
+  void Release(const Method<Request, Response>& method, const std::type_identity_t<Request>& request) {
     if (skip_releases_) {
       return;
     }
-    const absl::Status status = CallUnary(stubs_.Of<Stub>(), method, request, options_.release_deadline).status();
+    const absl::Status status = client::Call(*channel_, method, request, options_.release_deadline).status();
     if (status.code() == absl::StatusCode::kDeadlineExceeded) {
       skip_releases_ = true;
     }
@@ -77,7 +85,7 @@ class Connection {
   absl::StatusOr<v1::CloseSessionResponse> CloseSession();
 
  private:
-  Connection(ClientOptions options, std::shared_ptr<grpc::Channel> channel);
+  Connection(ClientOptions options, std::shared_ptr<Channel> channel);
 
   absl::Status OpenSession();
   absl::StatusOr<std::unique_ptr<RingChannel>> OpenRing();
@@ -85,8 +93,7 @@ class Connection {
 
   // Constant after Open.
   const ClientOptions options_;
-  std::shared_ptr<grpc::Channel> channel_;
-  const Stubs stubs_;
+  const std::shared_ptr<Channel> channel_;
   const std::shared_ptr<PendingRequests> pending_ = std::make_shared<PendingRequests>();
   const std::shared_ptr<QueueEvents> queue_events_ = std::make_shared<QueueEvents>();
   const std::shared_ptr<ProgressWatch> progress_ = std::make_shared<ProgressWatch>();

@@ -2,81 +2,103 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "base/mutex.h"
+#include "client/cpp/channel/channel.h"
+#include "client/cpp/session/event_descriptor.h"
 #include "client/cpp/session/pending_requests.h"
 #include "client/cpp/session/progress_watch.h"
 #include "client/cpp/session/queue_events.h"
-#include "grpcpp/client_context.h"
-#include "grpcpp/support/client_callback.h"
-#include "rnicd/v1/session_service.grpc.pb.h"
 
 namespace rnicd::inline client {
 
-// The session's event stream: delivers completions of requests to the PendingRequests, queue events to the QueueEvents,
-// progress to the ProgressWatch, and the end of the session to a callback.
-// Lifetime: references itself from Start until gRPC is done with it; any other owner must keep it until Stop has
-//           returned true, because it holds the channel, which must not be destroyed on a gRPC thread.
-// Threads:  safe. Callbacks run on gRPC's threads, one at a time; the stream has no thread of its own.
+// The session's event stream. Each thread that calls the daemon, or waits for it, takes what has come: queues and rings
+// hear of it at once. What calls back into the program waits for the one who may: the stream's thread, which starts
+// with the first callback, or the caller of Progress.
+// Lifetime: its thread keeps it.
+// Threads:  safe. Callbacks of the program run one at a time.
 // Source:   SessionService.WatchEvents.
-class EventStream final : public grpc::ClientReadReactor<v1::WatchEventsResponse> {
+class EventStream : public std::enable_shared_from_this<EventStream> {
  public:
-  // The status is the reason why the session ended: SESSION_ENDING with the cause as field, or a transport failure.
-  using EndCallback = std::function<void(const absl::Status&)>;
+  struct Options {
+    // Called once, before callbacks hear of the end. The status is the reason why the session ended: SESSION_ENDING
+    // with the cause as field, or a transport failure.
+    std::function<void(const absl::Status&)> end_rings;
+    // A callback of the program, called once unless Stop came first. May be empty.
+    std::function<void(const absl::Status&)> on_end;
+    // Callbacks run in Progress, and there is no thread.
+    bool by_progress = false;
+  };
+  // Where what has come goes.
+  struct Receivers {
+    std::shared_ptr<PendingRequests> pending;
+    std::shared_ptr<QueueEvents> queues;
+    std::shared_ptr<ProgressWatch> progress;
+  };
 
-  // Opens the stream on the stub's channel. `on_end` may be empty; it runs once, unless Stop came first.
-  static std::shared_ptr<EventStream> Start(v1::SessionService::Stub& stub, std::shared_ptr<PendingRequests> pending,
-                                            std::shared_ptr<QueueEvents> queue_events,
-                                            std::shared_ptr<ProgressWatch> progress, EndCallback on_end);
+  // Opens the stream on the channel.
+  static std::shared_ptr<EventStream> Open(std::shared_ptr<Channel> channel, Receivers receivers, Options options);
+  EventStream(const EventStream&) = delete;
+  EventStream& operator=(const EventStream&) = delete;
+  ~EventStream();
+
+  // To be called before a callback of the program is registered.
+  void ExpectCallbacks();
+  // Takes what has come.
+  void Take();
+  // The same; looks at the connection first.
+  void Poll();
+  // Takes what comes, until `done` or the deadline, when it is false.
+  bool Await(Instant deadline, absl::FunctionRef<bool()> done);
+  // Runs the callbacks that are due; waits for the first, up to the deadline. Only with `by_progress`; one thread at a
+  // time.
+  void Progress(Instant deadline);
+  // Becomes readable when Progress has something to do; may be so without. Errors: a transport failure without
+  // descriptors.
+  absl::StatusOr<int> Descriptor();
 
   // After this the end of the stream is expected and not reported.
   void ExpectEnd() { end_expected_ = true; }
-  // Ends the stream and waits until gRPC is done with it, up to the timeout. Returns true when gRPC is done; false on
-  // timeout, and at once when called from one of the stream's own callbacks. Idempotent.
-  bool Stop(std::chrono::milliseconds wait_max);
-
-  void OnReadDone(bool ok) override;
-  void OnDone(const grpc::Status& status) override;
+  // Ends the connection and waits for the stream's thread, up to the timeout; not at all on that thread. Idempotent.
+  void Stop(std::chrono::milliseconds wait_max);
 
  private:
-  // Separate from the stream, so that gRPC's thread drops its reference to the stream before it signals the end: the
-  // last reference to a channel must not be dropped on that thread, since gRPC would wait for its own thread.
-  struct Done {
-    Mutex mutex;
-    ConditionVariable changed;
-    bool reached RNICD_GUARDED_BY(mutex) = false;
-  };
+  EventStream(std::shared_ptr<Channel> channel, Receivers receivers, Options options)
+      : channel_(std::move(channel)), receivers_(std::move(receivers)), options_(std::move(options)) {}
 
-  EventStream(std::shared_ptr<PendingRequests> pending, std::shared_ptr<QueueEvents> queue_events,
-              std::shared_ptr<ProgressWatch> progress, EndCallback on_end)
-      : pending_(std::move(pending)),
-        queue_events_(std::move(queue_events)),
-        progress_(std::move(progress)),
-        on_end_(std::move(on_end)) {}
+  void Run();
+  void TakeOne(const std::string& message) RNICD_REQUIRES(mutex_);
+  void TakeEnd(const absl::Status& why) RNICD_REQUIRES(mutex_);
+  // Runs the callbacks that are due, on this thread.
+  void RunDue();
+  void CallBack(const v1::WatchEventsResponse& event);
+  void ReportEnd();
 
-  // Constant after Start.
-  const std::shared_ptr<PendingRequests> pending_;
-  const std::shared_ptr<QueueEvents> queue_events_;
-  const std::shared_ptr<ProgressWatch> progress_;
-  const EndCallback on_end_;
-
-  // Synchronise themselves.
-  grpc::ClientContext context_;
+  const std::shared_ptr<Channel> channel_;
+  const Receivers receivers_;
+  const Options options_;
   std::atomic<bool> end_expected_ = false;
-  std::atomic<std::thread::id> callback_thread_;
 
-  // Used only by gRPC and by callbacks, which gRPC runs one after the other.
-  v1::WatchEventsRequest request_;
-  v1::WatchEventsResponse event_;
-  absl::Status end_;
-  std::shared_ptr<EventStream> self_;
-
-  const std::shared_ptr<Done> done_ = std::make_shared<Done>();
+  Mutex mutex_;
+  // Events that call back, and whether the end is due after them.
+  std::deque<v1::WatchEventsResponse> due_ RNICD_GUARDED_BY(mutex_);
+  bool end_due_ RNICD_GUARDED_BY(mutex_) = false;
+  // Why the session has ended, or will; ok while it goes on.
+  absl::Status end_ RNICD_GUARDED_BY(mutex_);
+  bool ended_ RNICD_GUARDED_BY(mutex_) = false;
+  EventDescriptor descriptor_ RNICD_GUARDED_BY(mutex_);
+  std::thread thread_ RNICD_GUARDED_BY(mutex_);
+  bool thread_ended_ RNICD_GUARDED_BY(mutex_) = false;
+  ConditionVariable changed_;
 };
 
 }  // namespace rnicd::inline client

@@ -3,10 +3,10 @@
 #include "base/status.h"
 #include "client/cpp/channel/channel.h"
 #include "client/cpp/channel/daemon_address.h"
+#include "client/cpp/channel/methods.h"
 #include "client/ctl/commands/command_rows.h"
 #include "client/ctl/line/common_options.h"
 #include "client/ctl/output/views.h"
-#include "rnicd/v1/adapter_service.grpc.pb.h"
 
 namespace rnicd::ctl {
 namespace {
@@ -22,8 +22,7 @@ absl::Status RunAdapters(const CommandLine& line, Output& output) {
 absl::StatusOr<v1::ListAdaptersResponse> ListAdapters(const std::string& socket_dir) {
   constexpr std::chrono::seconds kTimeout{30};
   RNICD_ASSIGN_OR_RETURN(const auto channel, ConnectAsWorkload(socket_dir, kTimeout));
-  const auto stub = v1::AdapterService::NewStub(channel);
-  return CallUnary(*stub, &v1::AdapterService::Stub::ListAdapters, {}, kTimeout);
+  return client::Call(*channel, kListAdapters, {}, kTimeout);
 }
 
 constinit const CommandSpec kAdaptersCommand = {

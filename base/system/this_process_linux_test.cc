@@ -1,23 +1,23 @@
-#include "client/cpp/rings/system_memory.h"
+#include "base/system/this_process.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "gtest/gtest.h"
 
-namespace rnicd::inline client {
+namespace rnicd {
 namespace {
 
 TEST(ProcessMark, IsTheProcessAlsoWhenAskedAgain) {
-  EXPECT_EQ(ThisProcess(), getpid());
-  EXPECT_EQ(ThisProcess(), getpid());
+  EXPECT_EQ(ProcessId(), getpid());
+  EXPECT_EQ(ProcessId(), getpid());
 }
 
 TEST(ProcessMark, AChildDoesNotInheritIt) {
-  ASSERT_EQ(ThisProcess(), getpid());
+  ASSERT_EQ(ProcessId(), getpid());
   const pid_t child = fork();
   if (child == 0) {
-    _exit(ThisProcess() == getpid() ? 0 : 1);
+    _exit(ProcessId() == getpid() ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -25,4 +25,4 @@ TEST(ProcessMark, AChildDoesNotInheritIt) {
 }
 
 }  // namespace
-}  // namespace rnicd::inline client
+}  // namespace rnicd
