@@ -22,7 +22,8 @@ class Connection;
 // The size of the pages behind a memory object. The values are bytes.
 enum class PageSize : uint64_t {
   // In requests only: the largest pages that the daemon's pool has ready and whose size divides that of the memory;
-  // else 4 KiB, as transparent huge pages where the node's kernel has them for shared memory.
+  // else, and for memory at an address of the caller's, 4 KiB, as transparent huge pages where the node's kernel has
+  // them for shared memory.
   kAuto = 0,
   k4KiB = 4096,
   k2MiB = 2u << 20,
@@ -35,6 +36,9 @@ struct AllocateOptions {
   PageSize page_size = PageSize::kAuto;
   // NUMA node to allocate the pages from; absent means any.
   std::optional<uint32_t> numa_node;
+  // Where to map the memory: a multiple of its page size, with nothing mapped in the `size` bytes from there. 0 means
+  // anywhere, and is the only value on Windows. Otherwise refused as FIELD_OUT_OF_RANGE of `address`.
+  VirtualAddress address;
   // Fills this process's page table too, at 60 ms for a GiB of 4 KiB pages. Without it each first access to a page of
   // the memory costs a page fault, 250 ms for a GiB in all. The pages themselves are there either way.
   bool populate = true;
@@ -45,8 +49,8 @@ struct AllocateOptions {
 
 // Memory that can be registered: pages charged to this session, mapped into this process.
 //
-// Lifetime: the pages stay attached while the Memory, or a MemoryRegion made from it, exists; then they are unmapped
-//           and released. May outlive the Client. A moved-from Memory has no bytes and may be destroyed or assigned.
+// Lifetime: the pages stay attached while the Memory, or an object made from it, exists; then they are unmapped and
+//           released. May outlive the Client. A moved-from Memory has no bytes and may be destroyed or assigned.
 // Threads:  const methods are safe from several threads; the bytes are the caller's to synchronise.
 // Errors:   the daemon's; transport failures; MEMORY_PAGES_UNAVAILABLE when this process cannot map the memory.
 class Memory {
@@ -68,6 +72,41 @@ class Memory {
   // Imports a dma-buf as well, whole, if its exporter lets it be mapped; it gets no seal. It can be registered as it is
   // on cards and kernels that register dma-bufs (DEVICE_NOT_CAPABLE on others), not by fast registrations.
   static absl::StatusOr<Memory> Import(const Client& client, int fd, uint64_t size);
+
+  // Imports the caller's memfd, as above, without another mapping: bytes() are `mapping`, the caller's own shared and
+  // writable mapping of all bytes from the file's start. It must stay where it is while this memory is attached, and
+  // stays the caller's afterwards. Errors: as above; FIELD_OUT_OF_RANGE of `mapping` where the kernel has no such
+  // mapping, and on Windows.
+  static absl::StatusOr<Memory> Import(const Client& client, int fd, std::span<std::byte> mapping);
+
+  // Puts pages that the daemon allocates in the place of the caller's own: whole pages of the kernel, with their
+  // address and contents. bytes() are `pages`. The caller gets private pages back, with the contents at that time, when
+  // this memory is not attached any more, also after the daemon has died; where the process cannot have them then,
+  // those of the daemon stay. Costs a copy each way, and reading /proc/self/smaps: some 15 ms for each GiB and 5 us for
+  // each mapping that the process has.
+  //
+  // Errors: as Allocate; FIELD_OUT_OF_RANGE of `pages`, with the cause in the message, unless they are private
+  // anonymous memory with access rw-p, and on Windows. Refused: files, shared memory, the stacks of the first and of
+  // the calling thread, the heap of brk, huge pages of hugetlbfs, and whatever VmFlags and ProtectionKey of smaps show
+  // but advice on huge pages, so locked pages, userfaultfd, MADV_DONTFORK, MADV_DONTDUMP. After a failure all is as it
+  // was.
+  //
+  // Nothing can check that the pages are the caller's alone. Best map them by mmap: malloc takes blocks of any size
+  // from the heap of brk, if it has room there. Pages of a malloc block from elsewhere lie whole inside of it: never
+  // round outwards, since the allocator and its other users write to the rest of the first and of the last page.
+  //
+  // - While Replace runs, and while the last owner of the memory is destroyed, nothing else writes to the pages.
+  //   Another thread that does gets a SIGSEGV, and a system call EFAULT: the write would be lost. Stop such threads at
+  //   a lock, or replace before they know of the pages. Reading is safe.
+  // - The kernel and devices must not have pinned the pages: direct I/O under way, buffers registered with io_uring,
+  //   CUDA or another RDMA library. They would keep on using the old ones.
+  // - While replaced, the pages are not unmapped, moved, freed or reallocated, and MADV_DONTNEED does not empty them.
+  // - A child made by fork shares them with its parent: either sees what the other writes, until the parent gets its
+  //   pages back; then the child alone has those of the daemon. Exec is safe. madvise(MADV_DONTFORK) on bytes() keeps
+  //   them from children, which then must not use them and never destroy their copy of the Memory.
+  // - While replaced, they are not in core dumps and do not count against the process's memory limit; they take its
+  //   address space twice. The pages given back do not have the advice of madvise and mbind of before.
+  static absl::StatusOr<Memory> Replace(const Client& client, std::span<std::byte> pages);
 
   Memory(Memory&&) noexcept = default;
   Memory& operator=(Memory&&) noexcept = default;
@@ -98,6 +137,7 @@ class Memory {
   // Provisions memory that is not sealed yet.
   friend class MemoryRegion;
 
+  static absl::StatusOr<Memory> From(absl::StatusOr<std::shared_ptr<AttachedMemory>> attached);
   explicit Memory(std::shared_ptr<AttachedMemory> attached) : attached_(std::move(attached)) {}
 
   std::shared_ptr<AttachedMemory> attached_;

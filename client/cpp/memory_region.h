@@ -59,7 +59,8 @@ class MemoryRegion {
   static absl::StatusOr<Outcomes> RegisterBatch(const Memory& memory, std::span<const std::span<const std::byte>> parts,
                                                 uint32_t flags);
   // Allocates memory and registers ranges of it, in two RPCs whatever their number (at most 16384): from nothing to
-  // tokens. Errors: as Memory::Allocate, and as the next.
+  // tokens. Where large ranges take longer than ClientOptions::call_deadline, it fails, the daemon closes what it has
+  // registered, and the memory is released. Errors: as Memory::Allocate, and as the next.
   static absl::StatusOr<Provisioned> Provision(const Client& client, const AllocateOptions& options,
                                                std::span<const RegionRange> ranges);
   // Registers ranges of the memory in one RPC. Returns one outcome per range, in order; a failure does not stop the

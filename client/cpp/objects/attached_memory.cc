@@ -8,6 +8,7 @@
 #include "base/system/os.h"
 #include "client/cpp/channel/fd_socket.h"
 #include "client/cpp/objects/batch_outcomes.h"
+#include "client/cpp/objects/callers_memory.h"
 #include "client/cpp/rings/system_memory.h"
 #include "client/cpp/session/connection.h"
 #include "wire/memory.h"
@@ -25,9 +26,11 @@ std::chrono::milliseconds TimeToMake(uint64_t bytes) { return std::chrono::milli
 v1::AllocateMemoryRequest AllocateRequest(Connection& connection, const AllocateOptions& options, Watch& watch) {
   v1::AllocateMemoryRequest request;
   request.set_size(options.size);
-  request.set_page_size(options.page_size == PageSize::kAuto
-                            ? v1::PAGE_SIZE_AUTO
-                            : wire::PageSizeToWire(static_cast<uint64_t>(options.page_size)));
+  // Larger pages of the pool might not fit to the address.
+  const PageSize automatic = options.address.value == 0 ? PageSize::kAuto : PageSize::k4KiB;
+  const PageSize page_size = options.page_size == PageSize::kAuto ? automatic : options.page_size;
+  request.set_page_size(page_size == PageSize::kAuto ? v1::PAGE_SIZE_AUTO
+                                                     : wire::PageSizeToWire(static_cast<uint64_t>(page_size)));
   if (options.numa_node.has_value()) {
     request.set_numa_node(*options.numa_node);
   }
@@ -73,7 +76,7 @@ absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Attach(std::shar
   RNICD_ASSIGN_OR_RETURN(const UniqueFd fd,
                          FetchDescriptor(memory->connection_->fd_socket_path(), allocated.fd_ticket(),
                                          memory->connection_->options().call_deadline));
-  RNICD_RETURN_IF_ERROR(memory->Map(fd.get(), options.size));
+  RNICD_RETURN_IF_ERROR(memory->Map(fd.get(), options.size, options.address));
   if (options.populate) {
     FillPageTable(memory->bytes_);
   }
@@ -128,7 +131,8 @@ absl::Status AttachedMemory::SealBatch(Connection& connection, Outcomes& outcome
 }
 
 absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Import(std::shared_ptr<Connection> connection, int fd,
-                                                                       uint64_t size) {
+                                                                       uint64_t size,
+                                                                       std::optional<std::span<std::byte>> mapping) {
   v1::ImportMemoryRequest request;
   request.set_size(size);
   RNICD_ASSIGN_OR_RETURN(const v1::ImportMemoryResponse response, connection->Call(kImportMemory, request));
@@ -138,15 +142,43 @@ absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Import(std::shar
   // does.
   RNICD_RETURN_IF_ERROR(SendDescriptor(memory->connection_->fd_socket_path(), response.fd_ticket(), fd,
                                        memory->connection_->options().call_deadline));
-  RNICD_RETURN_IF_ERROR(memory->Map(fd, size));
+  if (mapping.has_value()) {
+    RNICD_RETURN_IF_ERROR(CheckMapping(*mapping, fd));
+    memory->bytes_ = *mapping;
+    memory->is_callers_mapping_ = true;
+  } else {
+    RNICD_RETURN_IF_ERROR(memory->Map(fd, size, {}));
+  }
   RNICD_RETURN_IF_ERROR(memory->Seal());
   return memory;
 }
 
-AttachedMemory::~AttachedMemory() {
-  if (!bytes_.empty()) {
-    SystemOs().Unmap(bytes_).IgnoreError();
+absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Replace(std::shared_ptr<Connection> connection,
+                                                                        std::span<std::byte> pages) {
+  RNICD_ASSIGN_OR_RETURN(const std::span<std::byte> spare, MapSpare(pages));
+  absl::StatusOr<std::shared_ptr<AttachedMemory>> memory =
+      Allocate(std::move(connection), {.size = pages.size(), .page_size = PageSize::k4KiB});
+  if (absl::Status moved = memory.ok() ? MoveOver((*memory)->bytes_, pages) : memory.status(); !moved.ok()) {
+    SystemOs().Unmap(spare).IgnoreError();
+    return moved;
   }
+  (*memory)->bytes_ = pages;
+  (*memory)->spare_ = spare;
+  return memory;
+}
+
+void AttachedMemory::Detach() {
+  if (spare_.empty()) {
+    if (!is_callers_mapping_ && !bytes_.empty()) {
+      SystemOs().Unmap(bytes_).IgnoreError();
+    }
+  } else if (!MoveOver(spare_, bytes_).ok()) {
+    SystemOs().Unmap(spare_).IgnoreError();
+  }
+}
+
+AttachedMemory::~AttachedMemory() {
+  Detach();
   if (!released_) {
     v1::ReleaseMemoryRequest request;
     request.set_memory_id(id_.value);
@@ -154,7 +186,7 @@ AttachedMemory::~AttachedMemory() {
   }
 }
 
-absl::Status AttachedMemory::Map(int fd, uint64_t size) {
+absl::Status AttachedMemory::Map(int fd, uint64_t size, VirtualAddress address) {
   // A file shorter than its mapping would raise SIGBUS on first use instead of failing here.
   const std::optional<uint64_t> bytes = FileBytes(fd);
   if (!bytes.has_value()) {
@@ -163,7 +195,7 @@ absl::Status AttachedMemory::Map(int fd, uint64_t size) {
   if (*bytes < size) {
     return MakeError(ErrorReason::MEMORY_TOO_SHORT, "size");
   }
-  RNICD_ASSIGN_OR_RETURN(bytes_, SystemOs().Map(fd, size));
+  RNICD_ASSIGN_OR_RETURN(bytes_, address.value == 0 ? SystemOs().Map(fd, size) : MapAt(address, fd, size));
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +15,8 @@
 namespace rnicd::inline client {
 
 // A memory object of the session and this process's mapping of it: what a Memory and its regions share.
-// Lifetime: unmaps and releases when the last of them is destroyed, also when attaching failed half way.
+// Lifetime: unmaps, or gives the caller's pages back, and releases when the last of them is destroyed, also when
+//           attaching failed half way.
 // Threads:  safe once attached.
 class AttachedMemory {
  public:
@@ -29,9 +31,13 @@ class AttachedMemory {
   // The same for many, by BatchAllocateMemory and BatchSealMemory.
   static absl::StatusOr<Outcomes> AllocateBatch(const std::shared_ptr<Connection>& connection,
                                                 std::span<const AllocateOptions> options);
-  // ImportMemory, map, send the descriptor, seal.
+  // ImportMemory, send the descriptor, map unless the caller has a mapping, seal.
   static absl::StatusOr<std::shared_ptr<AttachedMemory>> Import(std::shared_ptr<Connection> connection, int fd,
-                                                                uint64_t size);
+                                                                uint64_t size,
+                                                                std::optional<std::span<std::byte>> mapping = {});
+  // Allocate, and move the mapping over `pages`, which get their bytes back at the end.
+  static absl::StatusOr<std::shared_ptr<AttachedMemory>> Replace(std::shared_ptr<Connection> connection,
+                                                                 std::span<std::byte> pages);
   AttachedMemory(const AttachedMemory&) = delete;
   AttachedMemory& operator=(const AttachedMemory&) = delete;
   ~AttachedMemory();
@@ -45,7 +51,7 @@ class AttachedMemory {
   // As the daemon reported it when it sealed the object.
   void SetPageSize(v1::PageSize page_size);
 
-  // After this the destructor only unmaps. Errors: those of ReleaseMemory.
+  // After this the destructor releases nothing. Errors: those of ReleaseMemory.
   absl::Status Release();
 
  private:
@@ -57,13 +63,18 @@ class AttachedMemory {
                                                                 const v1::AllocateMemoryResponse& allocated,
                                                                 const AllocateOptions& options);
   static absl::Status SealBatch(Connection& connection, Outcomes& outcomes);
-  // The mapping must be made before Seal, which forbids new writable ones.
-  absl::Status Map(int fd, uint64_t size);
+  // The mapping must be made before Seal, which forbids new writable ones. Address 0 means anywhere.
+  absl::Status Map(int fd, uint64_t size, VirtualAddress address);
+  // The end of the mapping. Pages that cannot be given back stay those of the file, with their bytes.
+  void Detach();
   absl::Status Seal();
 
   const std::shared_ptr<Connection> connection_;
   const MemoryObjectId id_;
   std::span<std::byte> bytes_;
+  bool is_callers_mapping_ = false;
+  // Private pages that take the place of bytes_ at the end. Empty unless these replaced some.
+  std::span<std::byte> spare_;
   PageSize page_size_ = PageSize::k4KiB;
   bool from_pool_ = false;
   bool transparent_huge_pages_ = false;

@@ -9,37 +9,50 @@
 
 namespace rnicd::inline client {
 
+namespace {
+
+absl::StatusOr<std::shared_ptr<Connection>> SessionOf(const Client& client) {
+  return client.connection() == nullptr
+             ? absl::StatusOr<std::shared_ptr<Connection>>(MakeError(ErrorReason::SESSION_REQUIRED))
+             : client.connection();
+}
+
+}  // namespace
+
+absl::StatusOr<Memory> Memory::From(absl::StatusOr<std::shared_ptr<AttachedMemory>> attached) {
+  return attached.ok() ? absl::StatusOr<Memory>(Memory(*std::move(attached))) : attached.status();
+}
+
 absl::StatusOr<Memory> Memory::Allocate(const Client& client, const AllocateOptions& options) {
-  if (client.connection() == nullptr) {
-    return MakeError(ErrorReason::SESSION_REQUIRED);
-  }
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<AttachedMemory> attached,
-                         AttachedMemory::Allocate(client.connection(), options));
-  return Memory(std::move(attached));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Connection> session, SessionOf(client));
+  return From(AttachedMemory::Allocate(std::move(session), options));
 }
 
 absl::StatusOr<std::vector<absl::StatusOr<Memory>>> Memory::AllocateBatch(const Client& client,
                                                                           std::span<const AllocateOptions> options) {
-  if (client.connection() == nullptr) {
-    return MakeError(ErrorReason::SESSION_REQUIRED);
-  }
-  RNICD_ASSIGN_OR_RETURN(AttachedMemory::Outcomes attached,
-                         AttachedMemory::AllocateBatch(client.connection(), options));
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Connection> session, SessionOf(client));
+  RNICD_ASSIGN_OR_RETURN(AttachedMemory::Outcomes attached, AttachedMemory::AllocateBatch(session, options));
   std::vector<absl::StatusOr<Memory>> memories;
   memories.reserve(attached.size());
   for (absl::StatusOr<std::shared_ptr<AttachedMemory>>& one : attached) {
-    memories.push_back(one.ok() ? absl::StatusOr<Memory>(Memory(*std::move(one))) : one.status());
+    memories.push_back(From(std::move(one)));
   }
   return memories;
 }
 
 absl::StatusOr<Memory> Memory::Import(const Client& client, int fd, uint64_t size) {
-  if (client.connection() == nullptr) {
-    return MakeError(ErrorReason::SESSION_REQUIRED);
-  }
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<AttachedMemory> attached,
-                         AttachedMemory::Import(client.connection(), fd, size));
-  return Memory(std::move(attached));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Connection> session, SessionOf(client));
+  return From(AttachedMemory::Import(std::move(session), fd, size));
+}
+
+absl::StatusOr<Memory> Memory::Import(const Client& client, int fd, std::span<std::byte> mapping) {
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Connection> session, SessionOf(client));
+  return From(AttachedMemory::Import(std::move(session), fd, mapping.size(), mapping));
+}
+
+absl::StatusOr<Memory> Memory::Replace(const Client& client, std::span<std::byte> pages) {
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Connection> session, SessionOf(client));
+  return From(AttachedMemory::Replace(std::move(session), pages));
 }
 
 std::span<std::byte> Memory::bytes() const {
