@@ -43,13 +43,14 @@ function(rnicd_glob_rooms variable)
   set(${variable} "${files}" PARENT_SCOPE)
 endfunction()
 
-# rnicd_library(name [ROOMS subfolder...] DEPS target... [TEST_DEPS target...] [NOT_ON_WINDOWS test...])
+# rnicd_library(name [ROOMS subfolder...] DEPS target... [TEST_DEPS target...] [NOT_ON_WINDOWS test...]
+#               [TESTS_WITH_GRPC file...])
 # The static library of the calling folder and its rooms and, when they have *_test.cc, the test program <name>_test.
 # DEPS is the include arrow: the folder may include these targets' folders and nothing else of ours.
 # NOT_ON_WINDOWS has the files of tests that a build for Windows leaves out, each with its reason in a comment; a room's
 # file is room/file_test.cc.
 function(rnicd_library name)
-  cmake_parse_arguments(arg "" "" "ROOMS;DEPS;TEST_DEPS;NOT_ON_WINDOWS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "ROOMS;DEPS;TEST_DEPS;NOT_ON_WINDOWS;TESTS_WITH_GRPC" ${ARGN})
   rnicd_glob_rooms(sources ROOMS ${arg_ROOMS} NAMES *.cc *.h)
   list(FILTER sources EXCLUDE REGEX "(_test|_fake|_fixture|/main)\\.(cc|h)$")
   rnicd_keep_this_system(sources)
@@ -64,7 +65,8 @@ function(rnicd_library name)
   endif()
   target_include_directories(${name} ${visibility} ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} ${visibility} ${arg_DEPS} Threads::Threads)
-  rnicd_unit_tests(${name}_test ROOMS ${arg_ROOMS} DEPS ${name} ${arg_TEST_DEPS} NOT_ON_WINDOWS ${arg_NOT_ON_WINDOWS})
+  rnicd_unit_tests(${name}_test ROOMS ${arg_ROOMS} DEPS ${name} ${arg_TEST_DEPS} NOT_ON_WINDOWS ${arg_NOT_ON_WINDOWS}
+                   TESTS_WITH_GRPC ${arg_TESTS_WITH_GRPC})
 endfunction()
 
 # rnicd_test_library(name [ROOMS subfolder...] DEPS target... [NOT_ON_WINDOWS file...]): like rnicd_library, for what only
@@ -147,11 +149,11 @@ function(rnicd_gtest name)
       NEEDS ${arg_NEEDS} PROPERTIES TIMEOUT 900 ${arg_PROPERTIES} ENVIRONMENT ${arg_ENVIRONMENT})
 endfunction()
 
-# rnicd_unit_tests(name [ROOMS subfolder...] DEPS target... [NOT_ON_WINDOWS test...]): the files of tests of the calling
-# folder and its rooms as one program, and one CTest, because three thousand starts of such programs take longer than their
-# cases. In a build for another machine each case is a CTest of its own: some cannot be run there.
+# rnicd_unit_tests(name [ROOMS subfolder...] DEPS target... [NOT_ON_WINDOWS test...] [TESTS_WITH_GRPC file...]): the files
+# of tests of the calling folder and its rooms as one program, and one CTest, because three thousand starts of such programs
+# take longer than their cases. Those with gRPC are left out on Windows and without RNICD_CLIENTS. In a build for another machine each case is a CTest of its own: some cannot be run there.
 function(rnicd_unit_tests name)
-  cmake_parse_arguments(arg "" "" "ROOMS;DEPS;NOT_ON_WINDOWS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "ROOMS;DEPS;NOT_ON_WINDOWS;TESTS_WITH_GRPC" ${ARGN})
   if(NOT RNICD_TESTS)
     return()
   endif()
@@ -164,6 +166,10 @@ function(rnicd_unit_tests name)
       list(REMOVE_ITEM tests ${CMAKE_CURRENT_SOURCE_DIR}/${test})
     endif()
   endforeach()
+  if(WIN32 OR NOT RNICD_CLIENTS)
+    list(TRANSFORM arg_TESTS_WITH_GRPC PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+    list(REMOVE_ITEM tests ${arg_TESTS_WITH_GRPC})
+  endif()
   if(RNICD_SANITIZE MATCHES "thread")
     # They replace operator new, which mold does not allow beside this sanitizer's own.
     list(FILTER tests EXCLUDE REGEX "_allocation_test\\.cc$")

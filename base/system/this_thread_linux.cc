@@ -1,6 +1,7 @@
 #include <pthread.h>
-#include <time.h>
 #include <unistd.h>
+
+#include <ctime>
 
 #include "base/system/this_thread.h"
 

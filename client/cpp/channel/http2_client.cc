@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -97,7 +96,7 @@ ssize_t Http2Client::ReadRequest(nghttp2_session* /*session*/, int32_t number, u
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
   const size_t bytes = std::min(size, call->request_.size() - call->sent_);
-  std::memcpy(buffer, call->request_.data() + call->sent_, bytes);
+  std::copy_n(call->request_.data() + call->sent_, bytes, buffer);
   call->sent_ += bytes;
   if (call->sent_ == call->request_.size()) {
     *flags |= NGHTTP2_DATA_FLAG_EOF;

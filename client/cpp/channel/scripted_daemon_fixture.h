@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -166,7 +165,7 @@ class ScriptedDaemon {
                             nghttp2_data_source*, void* self) {
     Output& output = Self(self).outputs_[stream];
     const size_t bytes = std::min(size, output.bytes.size() - output.sent);
-    std::memcpy(buffer, output.bytes.data() + output.sent, bytes);
+    std::copy_n(output.bytes.data() + output.sent, bytes, buffer);
     output.sent += bytes;
     const auto end = Self(self).ends_.find(stream);
     if (output.sent == output.bytes.size() && end != Self(self).ends_.end()) {

@@ -1,5 +1,6 @@
 #include "client/cpp/session/connection.h"
 
+#include <new>
 #include <utility>
 
 #include "base/status.h"
@@ -71,7 +72,7 @@ Connection::~Connection() {
   }
   if (!channel_->CheckProcess().ok()) {
     // Locks, and what threads waited for, are in any state in a child made by fork.
-    new std::shared_ptr<EventStream>(std::move(events_));
+    [[maybe_unused]] auto* const kept = new (std::nothrow) std::shared_ptr<EventStream>(std::move(events_));
     return;
   }
   events_->ExpectEnd();
