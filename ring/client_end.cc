@@ -47,8 +47,8 @@ ClientEnd::ClientEnd(std::span<std::byte> file, const RingGeometry& geometry)
 
 // What does not fit before the end of the area begins at its start again. So does what follows when nothing is in use:
 // otherwise bytes that fit nowhere but at the start would never be free.
-std::optional<uint32_t> ClientEnd::Reserve(uint32_t bytes) {
-  if (WindowIsFull() || bytes > geometry_.payload_bytes) {
+std::optional<uint32_t> ClientEnd::ReserveFree(uint32_t bytes, uint32_t leave) {
+  if (next_ - oldest_ + leave >= geometry_.entries || bytes > geometry_.payload_bytes) {
     return std::nullopt;
   }
   if (oldest_ == next_) {
@@ -65,6 +65,27 @@ std::optional<uint32_t> ClientEnd::Reserve(uint32_t bytes) {
   return skipped != 0 ? 0 : offset;
 }
 
+std::optional<uint32_t> ClientEnd::Reserve(uint32_t bytes, uint32_t leave) {
+  std::optional<uint32_t> offset = ReserveFree(bytes, leave);
+  if (!offset.has_value()) {
+    FreeOldest();
+    offset = ReserveFree(bytes, leave);
+  }
+  return offset;
+}
+
+void ClientEnd::FreeOldest() {
+  taken_ = LoadAcquire(header().submission_head);
+  for (; oldest_ != next_; ++oldest_) {
+    const Slot& slot = slots_[oldest_ & (geometry_.entries - 1)];
+    const bool is_taken = taken_ - oldest_ - 1 < geometry_.entries;
+    if (slot.has_outcome ? !slot.finished : !is_taken) {
+      return;
+    }
+    freed_ = slot.payload_end;
+  }
+}
+
 std::span<std::byte> ClientEnd::payload(uint32_t offset, uint32_t bytes) const {
   return file_.subspan(size_t{geometry_.payload_offset} + offset, bytes);
 }
@@ -73,8 +94,9 @@ uint32_t ClientEnd::Submit(Submission entry, bool* doorbell) {
   const uint32_t number = next_++;
   entry.user_data = number;
   const size_t slot = number & (geometry_.entries - 1);
-  slots_[slot] = {.payload_end = reserved_};
-  ++unfinished_;
+  const bool has_outcome = HasOutcome(entry);
+  slots_[slot] = {.payload_end = reserved_, .has_outcome = has_outcome};
+  unfinished_ += has_outcome ? 1 : 0;
   std::memcpy(file_.data() + geometry_.submission_offset + slot * kEntryBytes, &entry, sizeof(entry));
   StoreInOrder(header().submission_tail, next_);
   *doorbell = LoadInOrder(header().submission_wakeup) != 0;
@@ -90,10 +112,7 @@ std::optional<Outcome> ClientEnd::Poll() {
   StoreRelease(header().completion_head, ++read_);
   --unfinished_;
   slots_[outcome.user_data & (geometry_.entries - 1)].finished = true;
-  while (oldest_ != next_ && slots_[oldest_ & (geometry_.entries - 1)].finished) {
-    freed_ = slots_[oldest_ & (geometry_.entries - 1)].payload_end;
-    ++oldest_;
-  }
+  FreeOldest();
   return outcome;
 }
 
@@ -113,6 +132,8 @@ void ClientEnd::Wait(std::chrono::nanoseconds time) {
 bool ClientEnd::Changed(uint32_t position) const {
   return LoadAcquire(header().completion_tail) != position || end_reason() != 0;
 }
+
+bool ClientEnd::HasTakenMore(uint32_t taken) const { return LoadAcquire(header().submission_head) != taken; }
 
 std::optional<uint32_t> ClientEnd::PrepareToSleep() {
   const uint32_t wakes = LoadAcquire(header().completion_wakes);

@@ -106,6 +106,42 @@ TEST_P(ClientEndTest, ADaemonThatIsAwakeNeedsNoDoorbell) {
   EXPECT_TRUE(doorbell);
 }
 
+TEST_P(ClientEndTest, ARequestWithoutOutcomeKeepsItsRoomUntilItIsTaken) {
+  const Submission without{.opcode = Opcode::kPost, .flags = kFlagNoOutcome};
+  const uint32_t bytes = client_.max_payload() / kEntries;
+  for (uint32_t number = 0; number < kEntries; ++number) {
+    ASSERT_TRUE(client_.Reserve(bytes).has_value());
+    Submit(without);
+  }
+  EXPECT_EQ(client_.unfinished(), 0u);
+  EXPECT_FALSE(client_.Reserve(0).has_value());
+  Submission entry;
+  ASSERT_EQ(daemon_.Peek(&entry), DaemonEnd::Next::kEntry);
+  daemon_.Pop(HasOutcome(entry));
+  EXPECT_EQ(daemon_.unfinished(), 0u);
+  EXPECT_FALSE(client_.Reserve(bytes, 1).has_value()) << "one slot is to stay free";
+  EXPECT_TRUE(client_.Reserve(bytes).has_value());
+  EXPECT_FALSE(client_.Reserve(bytes).has_value());
+}
+
+TEST_P(ClientEndTest, OutcomesAreCountedAloneWhereOthersHaveNone) {
+  const Submission without{.opcode = Opcode::kPost, .flags = kFlagNoOutcome};
+  for (uint32_t round = 0; round < 3 * kEntries; ++round) {
+    ASSERT_TRUE(client_.Reserve(0).has_value());
+    Submit(without);
+    ASSERT_TRUE(client_.Reserve(0).has_value());
+    const uint32_t number = Submit({});
+    for (Submission entry; daemon_.Peek(&entry) == DaemonEnd::Next::kEntry;) {
+      daemon_.Pop(HasOutcome(entry));
+      if (HasOutcome(entry)) {
+        daemon_.Complete({.user_data = entry.user_data});
+      }
+    }
+    EXPECT_EQ(client_.Poll()->user_data, number);
+    EXPECT_FALSE(client_.Poll().has_value());
+  }
+}
+
 TEST_P(ClientEndTest, NoMoreRequestsThanEntriesAreOutstanding) {
   for (uint32_t number = 0; number < kEntries; ++number) {
     EXPECT_TRUE(Use(0).has_value());

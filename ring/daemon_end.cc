@@ -9,7 +9,8 @@ namespace rnicd::ring {
 
 DaemonEnd::DaemonEnd(std::span<std::byte> file, const RingGeometry& geometry) : file_(file), geometry_(geometry) {
   head_ = header().submission_head;
-  completed_ = header().completion_tail;
+  owed_ = header().completion_tail;
+  completed_ = owed_;
   header().description = Describe(geometry);
   // A client that submits before a thread serves the ring must ring the doorbell.
   StoreRelease(header().submission_wakeup, 1);
@@ -23,10 +24,10 @@ DaemonEnd::Next DaemonEnd::Peek(Submission* entry) {
   if (waiting == 0) {
     return Next::kNothing;
   }
-  // Entries taken whose completions the client has not read; each of them has a completion slot. Never less than the
-  // entries without a completion: a client that claims to have read completions that were never written could have any
-  // number of requests in progress.
-  const uint32_t unread = head_ - LoadAcquire(header().completion_head);
+  // Outcomes of entries taken that the client has not read; each of them has a slot. Never less than those not written
+  // yet: a client that claims to have read outcomes that were never written could have any number of requests in
+  // progress.
+  const uint32_t unread = owed_ - LoadAcquire(header().completion_head);
   if (waiting > geometry_.entries || unread > geometry_.entries || unread < unfinished()) {
     return Next::kBroken;
   }
@@ -47,7 +48,10 @@ void DaemonEnd::CopyPayload(uint32_t offset, uint32_t bytes, std::span<uint64_t>
   CopyWords(reinterpret_cast<const uint64_t*>(from), copy.first(bytes / sizeof(uint64_t)));
 }
 
-void DaemonEnd::Pop() { StoreRelease(header().submission_head, ++head_); }
+void DaemonEnd::Pop(bool has_outcome) {
+  owed_ += has_outcome ? 1 : 0;
+  StoreRelease(header().submission_head, ++head_);
+}
 
 // An entry without room for its completion waits: the client rings the doorbell after it has read a completion.
 bool DaemonEnd::PrepareToSleep() {
@@ -56,7 +60,7 @@ bool DaemonEnd::PrepareToSleep() {
     asleep_ = true;
   }
   const uint32_t tail = LoadInOrder(header().submission_tail);
-  return tail != head_ && head_ - LoadInOrder(header().completion_head) != geometry_.entries;
+  return tail != head_ && owed_ - LoadInOrder(header().completion_head) != geometry_.entries;
 }
 
 void DaemonEnd::StayAwake() {
@@ -102,6 +106,6 @@ uint32_t DaemonEnd::client_cpu() const { return LoadRelaxed(header().client_cpu)
 
 void DaemonEnd::SetCpu(uint32_t cpu_plus_one) { StoreRelaxed(header().daemon_cpu, cpu_plus_one); }
 
-uint32_t DaemonEnd::unfinished() const { return head_ - completed_.load(std::memory_order_relaxed); }
+uint32_t DaemonEnd::unfinished() const { return owed_ - completed_.load(std::memory_order_relaxed); }
 
 }  // namespace rnicd::ring

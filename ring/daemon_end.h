@@ -34,8 +34,8 @@ class DaemonEnd {
   bool PayloadExists(uint32_t offset, uint32_t bytes) const;
   // Copies a part of the payload area that exists. `copy` has room for `bytes`.
   void CopyPayload(uint32_t offset, uint32_t bytes, std::span<uint64_t> copy) const;
-  // Takes the oldest entry: the client may overwrite it and its payload.
-  void Pop();
+  // Takes the oldest entry: the client may overwrite it and its payload. Complete must follow if it has an outcome.
+  void Pop(bool has_outcome = true);
 
   // Requests a doorbell for the next entry. True when there is one already, which the caller must take.
   bool PrepareToSleep();
@@ -53,7 +53,7 @@ class DaemonEnd {
   // The processor that the client reports to run on, plus 1.
   uint32_t client_cpu() const;
   void SetCpu(uint32_t cpu_plus_one);
-  // Entries taken and not yet completed. For the thread that takes.
+  // Outcomes of entries that were taken, not yet written. For the thread that takes.
   uint32_t unfinished() const;
 
  private:
@@ -64,6 +64,8 @@ class DaemonEnd {
   const RingGeometry geometry_;
   // Private copies of what the daemon wrote.
   uint32_t head_ = 0;
+  // Entries taken that have an outcome, like completed_ from the file's first index on.
+  uint32_t owed_ = 0;
   bool asleep_ = false;
 
   Mutex mutex_;

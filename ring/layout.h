@@ -118,12 +118,16 @@ enum class Opcode : uint16_t {
   kArmCq = 5,
 };
 
+// Flags of a Submission. Only with kPost: the entry has no outcome. What would be refused is a completion of its queue
+// pair instead, or fails it. The daemon's CreateQpResponse reports whether it knows the flag.
+inline constexpr uint16_t kFlagNoOutcome = 1;
+
 // One request of a client.
 struct Submission {
   // Returned with the completion; any value.
   uint64_t user_data = 0;
   Opcode opcode = Opcode::kNop;
-  // Must be 0.
+  // 0, or kFlagNoOutcome.
   uint16_t flags = 0;
   uint32_t count = 0;
   uint64_t object = 0;
@@ -141,7 +145,11 @@ struct Submission {
   uint32_t reserved[3] = {};
 };
 
-// The outcome of one Submission.
+constexpr bool HasOutcome(const Submission& entry) {
+  return entry.opcode != Opcode::kPost || entry.flags != kFlagNoOutcome;
+}
+
+// The outcome of one Submission that has one.
 struct Outcome {
   uint64_t user_data = 0;
   // NTSTATUS: 0, or why the request, or the first refused request of a chain, was refused.
@@ -181,7 +189,10 @@ struct QueueResult {
   uint64_t request_context = 0;
   // With a receive whose sender invalidated a token: that token. Otherwise 0.
   uint32_t invalidated_token = 0;
-  uint32_t reserved2[7] = {};
+  // Number of the request among those of its queue: that many, silent ones included, are over.
+  uint32_t request_number = 0;
+  uint64_t qp_id = 0;
+  uint64_t reserved2[2] = {};
 };
 
 enum class Operation : uint8_t {

@@ -1,5 +1,6 @@
 #include "ring/queue_end.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/status.h"
@@ -16,7 +17,9 @@ QueueResult ToResult(const Completion& completion) {
           .bytes = completion.bytes,
           .qp_context = completion.qp_context,
           .request_context = completion.request_context,
-          .invalidated_token = completion.invalidated_token.value};
+          .invalidated_token = completion.invalidated_token.value,
+          .request_number = completion.request_number,
+          .qp_id = completion.queue_pair.value};
 }
 
 Completion FromResult(const QueueResult& result) {
@@ -26,7 +29,9 @@ Completion FromResult(const QueueResult& result) {
           .bytes = result.bytes,
           .qp_context = result.qp_context,
           .request_context = result.request_context,
-          .invalidated_token = RemoteToken{result.invalidated_token}};
+          .invalidated_token = RemoteToken{result.invalidated_token},
+          .queue_pair = QueuePairId{result.qp_id},
+          .request_number = result.request_number};
 }
 
 }  // namespace
@@ -88,14 +93,17 @@ absl::StatusOr<QueueReader> QueueReader::Open(std::span<std::byte> file) {
 QueueReader::QueueReader(std::span<std::byte> file, const QueueGeometry& geometry)
     : file_(file), geometry_(geometry), head_(LoadRelaxed(header().head)) {}
 
-bool QueueReader::Poll(Completion* completion) {
-  if (LoadAcquire(header().tail) == head_) {
-    return false;
+size_t QueueReader::Poll(std::span<Completion> to) {
+  const uint32_t queued = LoadAcquire(header().tail) - head_;
+  const size_t count = std::min<size_t>(queued, to.size());
+  for (size_t index = 0; index < count; ++index) {
+    const size_t slot = head_++ & (geometry_.entries - 1);
+    to[index] = FromResult(CopyOf<QueueResult>(file_.data() + geometry_.completion_offset + slot * kEntryBytes));
   }
-  const size_t slot = head_ & (geometry_.entries - 1);
-  *completion = FromResult(CopyOf<QueueResult>(file_.data() + geometry_.completion_offset + slot * kEntryBytes));
-  StoreRelease(header().head, ++head_);
-  return true;
+  if (count != 0) {
+    StoreRelease(header().head, head_);
+  }
+  return count;
 }
 
 bool QueueReader::Announce(Wakeup wakeup) {

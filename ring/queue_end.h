@@ -27,6 +27,9 @@ class QueueWriter {
   // Completions that were written and not read, at most capacity(). A client whose head is impossible has read nothing
   // since the last possible one.
   uint32_t unread();
+  // True when fewer than `depth` are unread. Reads the client's index only where the last one that was read leaves that
+  // open: the client writes its line all the time.
+  bool HasRoom(uint32_t depth) { return tail_ - head_ < depth || unread() < depth; }
   // Writes a completion; there must be room. Wakes a client that waits for it with a futex, as the next two do; true
   // when it wants a byte in the pipe.
   bool Push(const Completion& completion);
@@ -58,8 +61,10 @@ class QueueReader {
   // Errors: FIELD_OUT_OF_RANGE for a file that is not a queue of this version, or shorter than its header states.
   static absl::StatusOr<QueueReader> Open(std::span<std::byte> file);
 
-  // Takes the oldest completion; false when there is none.
-  bool Poll(Completion* completion);
+  // Takes the oldest completions, as many as there are and fit; returns their number.
+  size_t Poll(std::span<Completion> to);
+  // Takes the oldest; false when there is none.
+  bool Poll(Completion* completion) { return Poll(std::span(completion, 1)) != 0; }
   // Sleeps until there is a completion, the queue has failed, or the time is over.
   void Wait(std::chrono::nanoseconds time);
   // The parts of Wait, for a process that polls while some of its threads wait. Position of the next completion.

@@ -133,7 +133,8 @@ TEST(RingsDocument, QueueResultIsAsInTheCode) {
               testing::ElementsAre(FIELD(QueueResult, status), FIELD(QueueResult, reason), FIELD(QueueResult, type),
                                    FIELD(QueueResult, reserved), FIELD(QueueResult, bytes),
                                    FIELD(QueueResult, qp_context), FIELD(QueueResult, request_context),
-                                   FIELD(QueueResult, invalidated_token), FIELD(QueueResult, reserved2)));
+                                   FIELD(QueueResult, invalidated_token), FIELD(QueueResult, request_number),
+                                   FIELD(QueueResult, qp_id), FIELD(QueueResult, reserved2)));
   ExpectNoGap(fields, sizeof(QueueResult));
 }
 

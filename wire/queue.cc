@@ -20,6 +20,8 @@ v1::CqResultEx ToWireEx(const Completion& completion) {
   *wire.mutable_result() = ToWire(completion);
   wire.set_type(static_cast<v1::OperationType>(completion.type));
   wire.set_type_specific_completion_output(completion.invalidated_token.value);
+  wire.set_qp_id(completion.queue_pair.value);
+  wire.set_request_number(completion.request_number);
   return wire;
 }
 
@@ -35,6 +37,8 @@ Completion FromWire(const v1::CqResultEx& result) {
   Completion completion = FromWire(result.result());
   completion.type = static_cast<OperationType>(result.type());
   completion.invalidated_token = RemoteToken{static_cast<uint32_t>(result.type_specific_completion_output())};
+  completion.queue_pair = QueuePairId{result.qp_id()};
+  completion.request_number = result.request_number();
   return completion;
 }
 

@@ -5,6 +5,7 @@
 #include "base/error_reason.h"
 #include "base/ndk/operation_type.h"
 #include "base/ntstatus.h"
+#include "base/strong_id.h"
 #include "base/units.h"
 
 namespace rnicd {
@@ -36,6 +37,10 @@ struct Completion {
   uint64_t request_context = 0;
   // With kReceiveAndInvalidate: its owner's token that the sender invalidated. Otherwise 0.
   RemoteToken invalidated_token;
+  // Which request this is: its queue pair, and its number among those of the initiator or the receive queue, from 1
+  // modulo 2^32. Both 0 from a daemon that is older than these fields.
+  QueuePairId queue_pair;
+  uint32_t request_number = 0;
 
   bool ok() const { return status == NtStatus::kSuccess; }
 };

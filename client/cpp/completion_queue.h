@@ -3,10 +3,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "base/ndk/completion.h"
 #include "base/strong_id.h"
 
@@ -14,6 +16,16 @@ namespace rnicd::inline client {
 
 class Client;
 class Connection;
+class PairsOfQueue;
+
+// What a completion queue is created with.
+struct CompletionQueueOptions {
+  // Maximum number of completions that can be queued; 1 to NdkAdapterInfo::max_cq_depth.
+  uint32_t depth = 0;
+  // Highest depth that Resize will be asked for; 0: `depth`. A queue in shared memory reserves room for it at once;
+  // without shared memory it has no meaning.
+  uint32_t depth_max = 0;
+};
 
 // The queue to which queue pairs report completed requests: an NDK completion queue.
 //
@@ -29,10 +41,12 @@ class Connection;
 // Source:   NDK_FN_CREATE_CQ, _ARM_CQ, _GET_CQ_RESULTS_EX, _RESIZE_CQ; NDK_FN_CQ_NOTIFICATION_CALLBACK.
 class CompletionQueue {
  public:
-  // `depth` is the maximum number of completions that can be queued; 1 to NdkAdapterInfo::max_cq_depth. Errors:
-  // FIELD_OUT_OF_RANGE, ABOVE_ADAPTER_LIMIT, QUOTA_COMPLETION_QUEUES, QUOTA_CQ_ENTRIES, DEVICE_OUT_OF_RESOURCES; with
-  // DataPath::kRings also RINGS_UNAVAILABLE, QUOTA_HEAP_BYTES.
-  static absl::StatusOr<CompletionQueue> Create(const Client& client, uint32_t depth);
+  // Errors: FIELD_OUT_OF_RANGE, ABOVE_ADAPTER_LIMIT, QUOTA_COMPLETION_QUEUES, QUOTA_CQ_ENTRIES,
+  // DEVICE_OUT_OF_RESOURCES; with DataPath::kRings also RINGS_UNAVAILABLE, QUOTA_HEAP_BYTES.
+  static absl::StatusOr<CompletionQueue> Create(const Client& client, const CompletionQueueOptions& options);
+  static absl::StatusOr<CompletionQueue> Create(const Client& client, uint32_t depth) {
+    return Create(client, CompletionQueueOptions{.depth = depth});
+  }
 
   CompletionQueue(CompletionQueue&&) noexcept = default;
   CompletionQueue& operator=(CompletionQueue&&) noexcept = default;
@@ -40,13 +54,34 @@ class CompletionQueue {
   // Id of the queue; 0 for one that is closed or moved from.
   CompletionQueueId id() const;
 
-  // Removes and returns the queued completions, oldest first: at most `max`, and at most 16384 in one call.
+  // Moves queued completions, oldest first, to the front of `completions`, and returns how many. With shared memory it
+  // allocates nothing.
+  absl::StatusOr<size_t> Poll(std::span<Completion> completions);
+  // The same as a vector: at most `max`, and at most 16384 in one call.
   absl::StatusOr<std::vector<Completion>> Poll(uint32_t max);
   // As Poll, but waits up to the timeout for the first completion. Empty on timeout. With shared memory this process
   // waits, at first busily for at most ClientOptions::spin_max. Without, the daemon does the waiting, at most a minute
   // in one call; where it does not (an older daemon, or too many pending requests in this session), the queue is armed
   // for any completion, and may stay armed.
+  absl::StatusOr<size_t> PollFor(std::span<Completion> completions, std::chrono::milliseconds wait_max);
   absl::StatusOr<std::vector<Completion>> PollFor(uint32_t max, std::chrono::milliseconds wait_max);
+
+  // For an event loop, which waits for the descriptor to become readable:
+  //
+  //     RNICD_ASSIGN_OR_RETURN(const bool may_sleep, queue.PrepareToWait());
+  //     if (may_sleep) epoll_wait(...);
+  //     queue.StopWaiting();
+  //     // Poll until there are no more completions, and begin again.
+  //
+  // The descriptor stays the queue's: neither read nor close it. It may also become readable without a completion, and
+  // stays so until the next StopWaiting or PrepareToWait. For one event loop; other threads may poll and wait at the
+  // same time. Errors: RINGS_UNAVAILABLE for a queue without shared memory.
+  absl::StatusOr<int> Descriptor();
+  // True: the next completion, and a failure of the queue, make the descriptor readable. False: there are completions.
+  // Errors: OBJECT_NOT_FOUND before Descriptor; why no completion will follow.
+  absl::StatusOr<bool> PrepareToWait();
+  // Completions do not make the descriptor readable any more: saves the daemon a system call for each.
+  void StopWaiting();
 
   // Requests one notification. Arming again before it arrives combines the types: kAny wins over everything, kSolicited
   // over kErrors. The notification comes at once if there is a completion of that type newer than the last
@@ -56,22 +91,22 @@ class CompletionQueue {
   // completion that caused it. Further errors: SESSION_ENDING, or a transport failure, when none will come.
   absl::StatusOr<bool> WaitForNotification(std::chrono::milliseconds wait_max);
 
-  // Keeps the queued completions. Errors: as Create; CQ_BACKLOG, DEVICE_NOT_CAPABLE; ABOVE_MAPPED_DEPTH for a queue in
-  // shared memory. That has room for four times the depth that it was created with, at least 256, and less where the
-  // session's limits or the adapter's allow no more. Create a queue that has to grow further with its largest depth, or
-  // in a session with DataPath::kCalls.
+  // Keeps the queued completions. Errors: as Create; CQ_BACKLOG, DEVICE_NOT_CAPABLE; ABOVE_MAPPED_DEPTH above depth_max
+  // for a queue in shared memory.
   absl::Status Resize(uint32_t depth);
   // Does what the destructor does and returns the outcome.
   absl::Status Close();
 
   // For QueuePair. Null when closed or moved from.
   std::shared_ptr<Connection> connection() const;
+  std::shared_ptr<PairsOfQueue> pairs() const;
 
  private:
   struct Open;
 
   // One call, which may wait in the daemon.
   absl::StatusOr<std::vector<Completion>> Poll(uint32_t max, std::chrono::milliseconds wait);
+  absl::StatusOr<std::vector<Completion>> PollMapped(uint32_t max, Instant deadline);
 
   explicit CompletionQueue(std::shared_ptr<Open> open) : open_(std::move(open)) {}
 

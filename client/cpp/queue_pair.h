@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/ndk/post_outcome.h"
 #include "base/ndk/queue_pair.h"
+#include "base/ndk/work_request.h"
 #include "base/strong_id.h"
 #include "client/cpp/completion_queue.h"
 #include "client/cpp/work_chain.h"
@@ -32,9 +34,18 @@ struct QueuePairOptions {
   uint32_t inline_data_size = 256;
   // Returned with every completion; any value.
   uint64_t qp_context = 0;
+  // Flush when the peer has disconnected, failed or died. Create fails with kUnimplemented where the daemon is older
+  // than this option.
+  bool flush_with_peer = false;
   // Called at most once, when the peer disconnected or is dead. This does not flush requests. Runs on a gRPC thread;
   // must not block for long, but may use and drop any object. May be empty.
   std::function<void()> on_disconnected;
+};
+
+// Requests of a queue pair that are not known to be over.
+struct OutstandingRequests {
+  uint32_t initiator = 0;
+  uint32_t receive = 0;
 };
 
 // One end of a connection between two sessions, or within one: an NDK queue pair.
@@ -76,7 +87,23 @@ class QueuePair {
   // with kOpFlagSilentSuccess that succeeds, which never completes. A status instead of an outcome means that nothing
   // was posted or, for a transport failure or SESSION_ENDING, that the outcome is unknown. Errors: BATCH_SIZE (1 to
   // 1024 requests), TRANSFER_TOO_LONG for an SGE of 4 GiB or more; for single requests see Post in queue_service.proto.
-  absl::StatusOr<PostOutcome> Post(const WorkChain& chain);
+  absl::StatusOr<PostOutcome> Post(const WorkChain& chain) { return Post(chain.requests()); }
+  // The same for requests made without a WorkChain, which name objects by their ids.
+  absl::StatusOr<PostOutcome> Post(std::span<const WorkRequest> requests);
+
+  // As Post, but waits only for room in the ring, not for the outcome. All requests count as posted. One that Post
+  // would refuse completes in its place instead, with the reason of the refusal, as one that fails: what was posted
+  // before it is executed, then the queue pair fails and what is behind it completes with kCancelled; silent requests
+  // too. (A receive that is refused fails the queue pair at once.) Tokens that a FastRegister or Bind issues are not
+  // returned: ask the region or window. Without a ring it waits for the call. A daemon without this feature refuses as
+  // in Post, and the refusal is returned: its field names the request; those before it were posted. Errors, and nothing
+  // was posted: QUEUE_FULL for more requests than Outstanding() leaves room for; BATCH_SIZE, TRANSFER_TOO_LONG.
+  // Transport failures: it is unknown how many were posted.
+  absl::Status PostWithoutOutcome(std::span<const WorkRequest> requests);
+  absl::Status PostWithoutOutcome(const WorkChain& chain) { return PostWithoutOutcome(chain.requests()); }
+  // Requests posted here whose end is not known, without a call. A completion that is polled proves that all earlier
+  // requests of its queue are over: silent ones that succeed count until then. Always 0 with an older daemon.
+  OutstandingRequests Outstanding() const;
 
   // Does what the destructor does and returns the outcome, within ClientOptions::call_deadline.
   absl::Status Close();

@@ -50,7 +50,8 @@ void SetFailure(const Entry& entry, const absl::Status& status, Outcome* outcome
 // Checks without which no outcome can be written.
 absl::Status Check(const Entry& entry) {
   const Submission& submitted = entry.submitted;
-  if (submitted.flags != 0 || !std::ranges::all_of(submitted.reserved, [](uint32_t word) { return word == 0; })) {
+  if ((submitted.flags != 0 && ring::HasOutcome(submitted)) ||
+      !std::ranges::all_of(submitted.reserved, [](uint32_t word) { return word == 0; })) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "reserved");
   }
   if (!entry.ring->end().PayloadExists(submitted.payload_offset, submitted.payload_bytes) ||
@@ -93,10 +94,9 @@ void EntryRunner::Run(Entry entry, const core::SessionGuard& guard) {
     entry.submitted.result_bytes = 0;
   }
   const absl::StatusOr<Payload> payload = CopyPayload(entry);
-  entry.ring->end().Pop();
+  entry.ring->end().Pop(ring::HasOutcome(entry.submitted));
   if (!payload.ok()) {
-    Complete(entry, payload.status());
-    return;
+    return Refuse(entry, guard, payload.status());
   }
   Execute(entry, guard, *payload);
 }
@@ -116,7 +116,7 @@ void EntryRunner::Execute(const Entry& entry, const core::SessionGuard& guard, P
     case Opcode::kNop:
       return Complete(entry, Outcome());
     case Opcode::kPost:
-      return Complete(entry, Post(entry, guard, payload));
+      return Post(entry, guard, payload);
     case Opcode::kRegisterMr:
       return Register(entry, guard, payload);
     case Opcode::kDeregisterMr:
@@ -130,10 +130,22 @@ void EntryRunner::Execute(const Entry& entry, const core::SessionGuard& guard, P
 }
 
 // As with a call, a refused request does not refuse the entry: the requests posted before it are executed.
-absl::StatusOr<Outcome> EntryRunner::Post(const Entry& entry, const core::SessionGuard& guard, Payload payload) {
+void EntryRunner::Post(const Entry& entry, const core::SessionGuard& guard, Payload payload) {
   const Submission& submitted = entry.submitted;
-  RNICD_RETURN_IF_ERROR(ring::DecodeChain(payload, submitted.count, &chain_));
-  RNICD_ASSIGN_OR_RETURN(const PostOutcome posted, guard.pairs().Post(QueuePairId{submitted.object}, chain_));
+  const bool has_outcome = ring::HasOutcome(submitted);
+  if (const absl::Status decoded = ring::DecodeChain(payload, submitted.count, &chain_); !decoded.ok()) {
+    return Refuse(entry, guard, decoded);
+  }
+  const absl::StatusOr<PostOutcome> posted = guard.pairs().Post(
+      QueuePairId{submitted.object}, chain_, has_outcome ? core::Refusals::kInOutcome : core::Refusals::kAsCompletions);
+  if (!posted.ok()) {
+    return Complete(entry, posted.status());
+  }
+  Complete(entry, has_outcome ? OutcomeOf(entry, *posted) : Outcome());
+}
+
+Outcome EntryRunner::OutcomeOf(const Entry& entry, const PostOutcome& posted) {
+  const Submission& submitted = entry.submitted;
   Outcome outcome{.posted = posted.posted};
   if (!posted.failure.ok()) {
     SetFailure(entry, posted.failure, &outcome);
@@ -176,6 +188,13 @@ void EntryRunner::Deregister(const Entry& entry, const core::SessionGuard& guard
   core::FinishUnlessPending(guard.regions().Deregister(MemoryRegionId{entry.submitted.object}, {}, done), done);
 }
 
+void EntryRunner::Refuse(const Entry& entry, const core::SessionGuard& guard, const absl::Status& why) {
+  Complete(entry, why);
+  if (!ring::HasOutcome(entry.submitted)) {
+    (void)guard.pairs().Flush(QueuePairId{entry.submitted.object});  // A queue pair that is gone reports nothing.
+  }
+}
+
 void EntryRunner::Complete(const Entry& entry, const absl::StatusOr<Outcome>& ended) {
   const Submission& submitted = entry.submitted;
   const absl::Status& status = ended.status();
@@ -193,7 +212,9 @@ void EntryRunner::Complete(const Entry& entry, const absl::StatusOr<Outcome>& en
     const std::string kind(operation == nullptr ? "object" : operation->object);
     entry.session->ReportDecision(name, kind + "=" + std::to_string(submitted.object), status, "ring");
   }
-  entry.ring->Complete(outcome);
+  if (ring::HasOutcome(submitted)) {
+    entry.ring->Complete(outcome);
+  }
 }
 
 }  // namespace rnicd::rings

@@ -46,10 +46,13 @@ class EntryRunner {
   // What an entry needs of the payload area, copied.
   absl::StatusOr<Payload> CopyPayload(const Entry& entry);
   void Execute(const Entry& entry, const core::SessionGuard& guard, Payload payload);
-  absl::StatusOr<ring::Outcome> Post(const Entry& entry, const core::SessionGuard& guard, Payload payload);
+  void Post(const Entry& entry, const core::SessionGuard& guard, Payload payload);
+  ring::Outcome OutcomeOf(const Entry& entry, const PostOutcome& posted);
   void Register(const Entry& entry, const core::SessionGuard& guard, Payload payload);
   void Deregister(const Entry& entry, const core::SessionGuard& guard);
 
+  // An entry that is refused as a whole. Without an outcome, it fails its queue pair.
+  void Refuse(const Entry& entry, const core::SessionGuard& guard, const absl::Status& why);
   // Completes an entry, and reports how it ended: its audit line, and its count if it was refused.
   void Complete(const Entry& entry, const absl::StatusOr<ring::Outcome>& ended);
 

@@ -87,6 +87,7 @@ class RingClient {
     }
     result = end->payload(*offset + bytes, result_bytes);
     Send({.opcode = ring::Opcode::kPost,
+          .flags = flags,
           .count = count,
           .object = pair.value,
           .payload_offset = *offset,
@@ -129,6 +130,8 @@ class RingClient {
   }
 
   RingId id;
+  // Flags of the chains that follow.
+  uint16_t flags = 0;
   std::span<std::byte> file;
   std::span<std::byte> result;
   UniqueFd pipe;

@@ -86,7 +86,7 @@ constexpr CallRow kCalls[] = {
     {"QueueService.CreateQp",
      "pd_id: $pd receive_cq_id: $cq initiator_cq_id: $spare_cq qp_context: 7 receive_queue_depth: 2 "
      "initiator_queue_depth: 2 max_receive_request_sge: 1 max_initiator_request_sge: 1 inline_data_size: 8",
-     "qp_id address"},
+     "qp_id address without_outcome"},
     {"QueueService.QueryQp", "qp_id: $qp", "state address"},
     {"QueueService.ConnectQp", "qp_id: $qp peer_address: '$address'", ""},
     {"QueueService.DisconnectQp", "qp_id: $connected", ""},

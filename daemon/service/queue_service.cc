@@ -101,9 +101,11 @@ absl::Status CreateQp(const core::SessionGuard& session, const v1::CreateQpReque
                                                      .initiator_depth = request.initiator_queue_depth(),
                                                      .receive_entries = request.max_receive_request_sge(),
                                                      .initiator_entries = request.max_initiator_request_sge(),
-                                                     .inline_bytes = request.inline_data_size()}};
+                                                     .inline_bytes = request.inline_data_size()},
+                                          .flush_with_peer = request.flush_with_peer()};
   RNICD_ASSIGN_OR_RETURN(const QueuePairId id, session.pairs().Create(arguments));
   response->set_qp_id(id.value);
+  response->set_without_outcome(true);
   // Fails only if the card was removed meanwhile; the queue pair then is as good as its address.
   if (const absl::StatusOr<core::QueuePairView> view = session.pairs().Query(id); view.ok()) {
     response->set_address(view->address);
@@ -139,7 +141,11 @@ absl::Status Post(const core::SessionGuard& session, const v1::PostRequest& requ
     return MakeError(ErrorReason::BATCH_SIZE, "requests");
   }
   const std::vector<WorkRequest> chain = wire::FromWire(request.requests());
-  RNICD_ASSIGN_OR_RETURN(const PostOutcome outcome, session.pairs().Post(QueuePairId{request.qp_id()}, chain));
+  const auto refusals = request.without_outcome() ? core::Refusals::kAsCompletions : core::Refusals::kInOutcome;
+  RNICD_ASSIGN_OR_RETURN(PostOutcome outcome, session.pairs().Post(QueuePairId{request.qp_id()}, chain, refusals));
+  if (request.without_outcome()) {
+    outcome.failure = absl::OkStatus();
+  }
   *response = wire::ToWire(outcome);
   return absl::OkStatus();
 }

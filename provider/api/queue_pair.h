@@ -11,6 +11,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
+#include "base/error_reason.h"
 #include "base/ndk/access_rights.h"
 #include "base/ndk/operation_type.h"
 #include "base/ndk/queue_pair.h"
@@ -126,8 +127,12 @@ struct WorkRequest {
 // Result of a request.
 struct Completion {
   uint64_t request_context = 0;
+  // Number of the request in its queue, from 1, modulo 2^32.
+  uint32_t number = 0;
   OperationType type = OperationType::kSend;
   NtStatus status = NtStatus::kSuccess;
+  // With EnqueueRefused: the reason of the refusal. Otherwise UNSPECIFIED.
+  ErrorReason refusal = ErrorReason::UNSPECIFIED;
   // With kAccessViolation: the peer's memory refused the access, not this side's.
   bool at_peer = false;
   // Bytes received, for a receive that succeeded.
@@ -188,6 +193,11 @@ class DeviceQueuePair {
   // receives only once Shutdown has begun); those of DeviceProtectionDomain::RegisterMemory if memory must be
   // registered for the request. `request` is moved from, also where it is refused late.
   virtual absl::StatusOr<RemoteToken> Enqueue(WorkRequest&& request) = 0;
+  // Accepts a request that was refused, so that it completes in its place in the queue: with the status and reason of
+  // `refusal`, which takes the pair to kError, or after another failure with kCancelled. An initiator request does so
+  // when all before it have ended, a receive or a request before Connect with the next Kick. A queue has room for one
+  // of them above its depth. Without room nothing happens: the pair is in kError, or will be with the one before.
+  virtual void EnqueueRefused(const Completion& refusal) = 0;
   virtual void Kick() = 0;
   // Enters kError; every request completes, possibly after Flush has returned.
   virtual void Flush() = 0;

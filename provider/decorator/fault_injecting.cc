@@ -39,6 +39,7 @@ class FaultyQueuePair final : public DeviceQueuePair {
     }
     return inner_->Enqueue(std::move(request));
   }
+  void EnqueueRefused(const Completion& refusal) override { inner_->EnqueueRefused(refusal); }
   void Kick() override { inner_->Kick(); }
   void Flush() override { inner_->Flush(); }
   void Disconnect() override { inner_->Disconnect(); }

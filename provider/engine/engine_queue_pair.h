@@ -20,6 +20,7 @@ class EngineQueuePair final : public DeviceQueuePair {
   std::string address() const override { return engine_->address(); }
   absl::Status Connect(std::string_view peer_address) override { return engine_->Connect(peer_address); }
   absl::StatusOr<RemoteToken> Enqueue(WorkRequest&& request) override { return engine_->Enqueue(std::move(request)); }
+  void EnqueueRefused(const Completion& refusal) override { engine_->EnqueueRefused(refusal); }
   void Kick() override { engine_->Run(); }
   void Flush() override {
     engine_->Fail();

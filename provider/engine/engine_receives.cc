@@ -22,6 +22,14 @@ EngineRequest& EngineReceives::Push(std::unique_ptr<EngineRequest> request) {
   return receive;
 }
 
+bool EngineReceives::PushRefused(std::unique_ptr<EngineRequest> request) {
+  if (gate_ != Gate::kShut && queue_.size() <= depth_) {
+    const NtStatus status = gate_ == Gate::kOpen ? request->result.status : NtStatus::kCancelled;
+    queue_.Push(std::move(request)).End({.status = status});
+  }
+  return gate_ != Gate::kShut;
+}
+
 void EngineReceives::Fail() { gate_ = gate_ == Gate::kOpen ? Gate::kFailed : gate_; }
 
 bool EngineReceives::Shut() { return std::exchange(gate_, Gate::kShut) != Gate::kShut; }

@@ -19,6 +19,8 @@ class EngineReceives {
   absl::Status CheckRoom() const;
   // After Fail, it is cancelled at once.
   EngineRequest& Push(std::unique_ptr<EngineRequest> request);
+  // A refused one, done at once, if there is room. False after Shut.
+  bool PushRefused(std::unique_ptr<EngineRequest> request);
   // Takes back the last one.
   std::unique_ptr<EngineRequest> UndoPush() { return queue_.PopBack(); }
   void Fail();

@@ -43,6 +43,8 @@ struct EngineRequest {
     kDone,
   };
 
+  // Was refused when it was posted, and only waits to be reported: the card does not see it.
+  bool IsRefused() const { return result.refusal != ErrorReason::UNSPECIFIED; }
   bool IsRead() const { return std::holds_alternative<ReadWork>(work.work); }
   // Needs no peer.
   bool IsLocal() const {

@@ -47,6 +47,14 @@ EngineRequest& EngineSends::Push(std::unique_ptr<EngineRequest> request) {
   return queue_.Push(std::move(request));
 }
 
+bool EngineSends::PushRefused(std::unique_ptr<EngineRequest> request) {
+  if (queue_.size() > depth_) {
+    return false;
+  }
+  Push(std::move(request));
+  return gate_ == Gate::kUnconnected;
+}
+
 // --- the runner ---
 
 std::unique_ptr<EngineRequest> EngineSends::PopEnded() {
@@ -75,6 +83,9 @@ bool EngineSends::MayBegin(bool reaches_peer) const {
 bool EngineSends::MayBegin(const EngineRequest& request, bool reaches_peer) const {
   if (gate_ != Gate::kOpen) {
     return false;
+  }
+  if (request.IsRefused()) {
+    return queue_.begun() == 0;
   }
   if (queue_.begun() > 0) {
     const EngineRequest& last = queue_[queue_.begun() - 1];

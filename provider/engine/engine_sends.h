@@ -27,6 +27,8 @@ class EngineSends {
   // Errors: QP_NOT_CONNECTED, QUEUE_FULL.
   absl::Status CheckRoom() const;
   EngineRequest& Push(std::unique_ptr<EngineRequest> request);
+  // A refused request, if there is room. True when it must fail the queue pair now, because it will never begin.
+  bool PushRefused(std::unique_ptr<EngineRequest> request);
   bool empty() const { return queue_.empty(); }
   // Open, with nothing at the card.
   bool idle() const { return gate_ == Gate::kOpen && queue_.begun() == 0; }

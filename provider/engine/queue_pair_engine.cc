@@ -96,6 +96,10 @@ void QueuePairEngine::OnPeerReady(const std::string& peer_address) {
 absl::StatusOr<std::unique_ptr<EngineRequest>> QueuePairEngine::TakeSpare(bool receive) {
   MutexLock lock(mutex_);
   RNICD_RETURN_IF_ERROR(receive ? receives_.CheckRoom() : sends_.CheckRoom());
+  return Spare();
+}
+
+std::unique_ptr<EngineRequest> QueuePairEngine::Spare() {
   if (spares_.empty()) {
     return std::make_unique<EngineRequest>();
   }
@@ -119,6 +123,25 @@ absl::StatusOr<RemoteToken> QueuePairEngine::Enqueue(WorkRequest&& work) {
   RNICD_RETURN_IF_ERROR(sends_.CheckRoom());
   request->token = card_->Issue(*request);
   return sends_.Push(std::move(request)).token;
+}
+
+void QueuePairEngine::EnqueueRefused(const Completion& refusal) {
+  NtStatus cause = NtStatus::kCancelled;
+  {
+    MutexLock lock(mutex_);
+    std::unique_ptr<EngineRequest> request = Spare();
+    request->result = refusal;
+    if (refusal.type == OperationType::kReceive) {
+      if (!receives_.PushRefused(std::move(request))) {
+        return;
+      }
+    } else if (sends_.PushRefused(std::move(request))) {
+      cause = refusal.status;
+    } else {
+      return;
+    }
+  }
+  Fail(cause);
 }
 
 // In the error state it is reported by the runner, and takes room until then.

@@ -92,6 +92,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void Release();
 
  private:
+  friend class EngineQueuePair;
+
   // State that one step of the runner passes to the next.
   struct Runner {
     EngineTurn turn;
@@ -120,8 +122,10 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void NotifyPeers(const EngineConnection::Engines& peers);
 
   // Posting.
+  void EnqueueRefused(const Completion& refusal);
   // A request to fill in, used before if there is one. Errors: QP_NOT_CONNECTED, QUEUE_FULL.
   absl::StatusOr<std::unique_ptr<EngineRequest>> TakeSpare(bool receive);
+  std::unique_ptr<EngineRequest> Spare() RNICD_REQUIRES(mutex_);
   absl::Status EnqueueReceive(std::unique_ptr<EngineRequest> request);
 
   // The runner.

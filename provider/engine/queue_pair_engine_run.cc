@@ -111,7 +111,9 @@ void QueuePairEngine::TakeTogether(Runner& runner) {
 
 // Leaves the result to the next step, which takes the lock anyway; a failure is recorded here, before the card fails.
 void QueuePairEngine::Begin(Runner& runner) {
-  if (runner.together.empty()) {
+  if (runner.begun->IsRefused()) {
+    runner.result = BeginResult::Done(runner.begun->result.status);
+  } else if (runner.together.empty()) {
     runner.result = card_->Begin(*runner.begun, runner.turn);
   } else {
     BeginTogether(runner);
@@ -149,7 +151,9 @@ void QueuePairEngine::BeginTogether(Runner& runner) {
 }
 
 void QueuePairEngine::Report(EngineRequest& request) {
-  request.result.status = card_->Conclude(request);
+  if (!request.IsRefused()) {
+    request.result.status = card_->Conclude(request);
+  }
   if (request.result.status != NtStatus::kSuccess) {
     {
       MutexLock lock(mutex_);
@@ -160,6 +164,7 @@ void QueuePairEngine::Report(EngineRequest& request) {
   const bool silent = request.result.status == NtStatus::kSuccess && request.work.silent_success;
   // First release the resources of the request: the listener may reuse the memory as soon as it gets the completion.
   request.Clear();
+  request.result.number = static_cast<uint32_t>(request.serial);
   if (!silent) {
     listener_.OnCompletion(WorkQueue::kInitiator, request.result);
   }
@@ -182,6 +187,7 @@ void QueuePairEngine::ReportReceives() {
       }
     }
     receive->Clear();  // Release first: the listener may reuse the memory.
+    receive->result.number = static_cast<uint32_t>(receive->serial);
     listener_.OnCompletion(WorkQueue::kReceive, receive->result);
   }
 }

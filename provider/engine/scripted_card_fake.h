@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "provider/api/recording_listener_test.h"
 #include "provider/api/requests_test.h"
+#include "provider/engine/engine_queue_pair.h"
 #include "provider/engine/queue_pair_engine.h"
 
 namespace rnicd::provider {
@@ -146,6 +147,7 @@ class EngineSide {
     engine_->Fail(cause);
     engine_->Run();
   }
+  void EnqueueRefused(const Completion& refusal) { owner_.EnqueueRefused(refusal); }
   // Runs what the engine has left to another thread.
   void RunLater() {
     for (const std::function<void()>& job : std::exchange(card_->later, {})) {
@@ -157,6 +159,7 @@ class EngineSide {
   RecordingListener listener_;
   ScriptedCard* const card_;
   const std::shared_ptr<QueuePairEngine> engine_;
+  EngineQueuePair owner_{engine_};
 };
 
 // A request that needs no peer.

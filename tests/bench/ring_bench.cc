@@ -40,6 +40,18 @@ void AddRows(RingUser& user, bool rings, std::vector<TimedRow>* rows) {
   }
 }
 
+// A user of their own: silent requests of other rows count as outstanding.
+void AddStreams(RingUser& user, std::vector<TimedRow>* rows) {
+  constexpr int kCount = 512;
+  const auto add = [&](const char* name, const RingUser::Stream& stream) {
+    rows->push_back({name, [&user, stream](int) { user.WriteStream(stream); }, kCount, 10});
+  };
+  rows->push_back({"write without outcome, posted and polled", [&user](int) { user.WriteWithoutOutcomeAndPoll(); }});
+  add("stream of them, 64 outstanding, each", {.count = kCount, .outstanding = 64});
+  add("the same in chains of 16, each", {.count = kCount, .chain = 16, .outstanding = 64});
+  add("posts of one, 1 in 16 completes, each", {.count = kCount, .outstanding = 1024, .silent = true});
+}
+
 void Print(const TimedRow& row, const Figures& figures, double ping_pong) {
   std::printf("| %-52s | %8.2f | %8.2f | %6.2f |\n", row.name.c_str(), figures.median, figures.p99,
               figures.median / ping_pong);
@@ -58,6 +70,8 @@ int SingleRequests(Cores cores, std::string_view only) {
   rows.push_back({"a ring's wake-ups alone", [&wakeups](int) { wakeups.RoundTrip(); }});
   AddRows(by_calls, false, &rows);
   AddRows(by_rings, true, &rows);
+  RingUser streams(daemon->socket_dir(), DataPath::kRings, SpinOf(cores));
+  AddStreams(streams, &rows);
   if (!only.empty()) {
     std::erase_if(rows, [only](const TimedRow& row) { return row.name != only; });
   }

@@ -48,11 +48,46 @@ void RingUser::PostChain(int round) {
   Post(chain);
 }
 
-void RingUser::WriteAndPoll() {
-  Post(WorkChain().Write(
+void RingUser::AddWrite(uint32_t flags, WorkChain* chain) const {
+  chain->Write(
       {Sge::Of(memory_.bytes().first(64), region_.local_token())},
-      {.address = {reinterpret_cast<uintptr_t>(memory_.bytes().data()) + kPage}, .token = region_.remote_token()}, {}));
+      {.address = {reinterpret_cast<uintptr_t>(memory_.bytes().data()) + kPage}, .token = region_.remote_token()},
+      {.flags = flags});
+}
+
+void RingUser::WriteAndPoll() {
+  WorkChain chain;
+  AddWrite(0, &chain);
+  Post(chain);
   AwaitCompletion();
+}
+
+void RingUser::WriteWithoutOutcomeAndPoll() {
+  if (one_write_.empty()) {
+    AddWrite(0, &one_write_);
+  }
+  Must(pair_.PostWithoutOutcome(one_write_));
+  if (Must(queue_.PollFor(polled_, kWaitMax)) != 1 || !polled_.front().ok()) {
+    Fail(absl::InternalError("a request has failed, or not completed"));
+  }
+}
+
+void RingUser::WriteStream(const Stream& stream) {
+  WorkChain silent;
+  WorkChain last;
+  for (int index = 1; index <= stream.chain; ++index) {
+    AddWrite(kOpFlagSilentSuccess, &silent);
+    AddWrite(stream.silent && index < stream.chain ? kOpFlagSilentSuccess : 0, &last);
+  }
+  for (int posted = 0, chains = 0; posted < stream.count; posted += stream.chain, ++chains) {
+    while (static_cast<int>(pair_.Outstanding().initiator) > stream.outstanding - stream.chain) {
+      Must(queue_.PollFor(polled_, kWaitMax));
+    }
+    Must(pair_.PostWithoutOutcome(stream.silent && chains % 16 != 15 ? silent : last));
+  }
+  while (pair_.Outstanding().initiator != 0) {
+    Must(queue_.PollFor(polled_, kWaitMax));
+  }
 }
 
 void RingUser::RegisterAndDeregister() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,16 @@ class RingUser {
   void PostChain(int round);
   // 64 bytes.
   void WriteAndPoll();
+  // The same without waiting for the outcome of the post, into an array.
+  void WriteWithoutOutcomeAndPoll();
+  // `count` of them, in chains of `chain`, with so many outstanding; with `silent`, only one in 16 chains completes.
+  struct Stream {
+    int count = 0;
+    int chain = 1;
+    int outstanding = 0;
+    bool silent = false;
+  };
+  void WriteStream(const Stream& stream);
   // 4 KiB; through the ring alone, since librnicd makes a region for each registration.
   void RegisterAndDeregister();
   // The smallest entry of a ring: a look-up.
@@ -47,6 +58,8 @@ class RingUser {
  private:
   void Add(int round, const FastRegion& region, uint32_t flags, WorkChain* chain) const;
   void Post(const WorkChain& chain);
+  // Adds a write of 64 bytes.
+  void AddWrite(uint32_t flags, WorkChain* chain) const;
   void PostRequests(std::span<const WorkRequest> requests);
   WorkRequest Registration(MemoryRegionId region, uint32_t flags) const;
   void AwaitCompletion();
@@ -61,6 +74,8 @@ class RingUser {
   FastRegion single_;
   std::vector<FastRegion> chain_;
   std::vector<MemoryRegionId> live_;
+  WorkChain one_write_;
+  std::array<Completion, 64> polled_;
   std::minstd_rand random_{1};
 };
 

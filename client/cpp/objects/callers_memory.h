@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <istream>
+#include <cstdio>
 #include <span>
 
 #include "absl/status/statusor.h"
@@ -22,7 +22,7 @@ absl::Status CheckMapping(std::span<const std::byte> mapping, int fd);
 // Checks that these are whole pages of ordinary private memory, by the text of /proc/self/smaps: anonymous, readable
 // and writable, with no property that MoveOver would lose. Errors: FIELD_OUT_OF_RANGE. Source: the kernel's
 // filesystems/proc, "VmFlags".
-absl::Status CheckPrivatePages(std::istream& smaps, std::span<const std::byte> pages);
+absl::Status CheckPrivatePages(std::FILE* smaps, std::span<const std::byte> pages);
 
 // Checks `pages` in this process, and maps as many private pages elsewhere, which do not exist before their first use:
 // what gives the bytes back is there from the start. Errors: as CheckPrivatePages; MEMORY_PAGES_UNAVAILABLE.

@@ -7,14 +7,14 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/checked_range.h"
 #include "base/errno_status.h"
 #include "base/status.h"
@@ -72,9 +72,23 @@ void AddDetail(const std::string& line, Area& area) {
   std::sscanf(line.c_str(), "ProtectionKey: %d", &area.protection_key);
 }
 
+// A text of the kernel's, and its lines. Not a stream of C++: librnicd.so would have all of its locales inside.
+using Text = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+Text OpenText(const char* path) { return {std::fopen(path, "re"), &std::fclose}; }
+
+bool ReadLine(std::FILE* text, std::string& line) {
+  line.clear();
+  int byte = text == nullptr ? EOF : std::getc(text);
+  const bool any = byte != EOF;
+  for (; byte != EOF && byte != '\n'; byte = std::getc(text)) {
+    line.push_back(static_cast<char>(byte));
+  }
+  return any;
+}
+
 // The mappings that the range touches, in order; nothing where a part of it is not mapped. Reads no further than that:
 // the kernel walks the page tables for each line of smaps.
-std::optional<std::vector<Area>> AreasUnder(std::istream& text, std::span<const std::byte> range) {
+std::optional<std::vector<Area>> AreasUnder(std::FILE* text, std::span<const std::byte> range) {
   const std::optional<CheckedRange> checked = CheckedRange::Make(AddressOf(range), range.size());
   if (!checked.has_value() || range.empty()) {
     return std::nullopt;
@@ -82,7 +96,7 @@ std::optional<std::vector<Area>> AreasUnder(std::istream& text, std::span<const 
   std::vector<Area> areas;
   uint64_t mapped = 0;
   bool inside = false;
-  for (std::string line; std::getline(text, line);) {
+  for (std::string line; ReadLine(text, line);) {
     const std::optional<Area> area = ParseArea(line);
     if (!area.has_value()) {
       if (inside) {
@@ -105,8 +119,8 @@ std::optional<std::vector<Area>> AreasUnder(std::istream& text, std::span<const 
 // The flags that MoveOver would lose, or could not move.
 std::string ExtraordinaryFlags(const Area& area) {
   std::string extraordinary;
-  std::istringstream flags(area.flags);
-  for (std::string flag; flags >> flag;) {
+  const std::vector<std::string> flags = absl::StrSplit(area.flags, ' ', absl::SkipEmpty());
+  for (const std::string& flag : flags) {
     if (std::find(kOrdinaryFlags.begin(), kOrdinaryFlags.end(), flag) == kOrdinaryFlags.end()) {
       absl::StrAppend(&extraordinary, " ", flag);
     }
@@ -166,8 +180,8 @@ absl::StatusOr<std::span<std::byte>> MapAt(VirtualAddress address, int fd, uint6
 
 absl::Status CheckMapping(std::span<const std::byte> mapping, int fd) {
   RNICD_ASSIGN_OR_RETURN(const MemoryFileFacts file, SystemOs().Inspect(fd));
-  std::ifstream maps("/proc/self/maps");
-  const std::optional<std::vector<Area>> areas = AreasUnder(maps, mapping);
+  const Text maps = OpenText("/proc/self/maps");
+  const std::optional<std::vector<Area>> areas = AreasUnder(maps.get(), mapping);
   if (!areas.has_value()) {
     return Refusal("mapping", "not all of it is mapped");
   }
@@ -182,7 +196,7 @@ absl::Status CheckMapping(std::span<const std::byte> mapping, int fd) {
   return absl::OkStatus();
 }
 
-absl::Status CheckPrivatePages(std::istream& smaps, std::span<const std::byte> pages) {
+absl::Status CheckPrivatePages(std::FILE* smaps, std::span<const std::byte> pages) {
   const uint64_t page_bytes = SystemOs().page_bytes();
   if (pages.empty() || AddressOf(pages) % page_bytes != 0 || pages.size() % page_bytes != 0) {
     return Refusal("pages", "they are not whole pages");
@@ -200,8 +214,7 @@ absl::Status CheckPrivatePages(std::istream& smaps, std::span<const std::byte> p
 }
 
 absl::StatusOr<std::span<std::byte>> MapSpare(std::span<const std::byte> pages) {
-  std::ifstream smaps("/proc/self/smaps");
-  RNICD_RETURN_IF_ERROR(CheckPrivatePages(smaps, pages));
+  RNICD_RETURN_IF_ERROR(CheckPrivatePages(OpenText("/proc/self/smaps").get(), pages));
   // For the kernel the stack of a thread is ordinary memory.
   if (reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - AddressOf(pages) < pages.size()) {
     return Refusal("pages", "they are the caller's stack");

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <fstream>
-#include <sstream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -73,9 +72,11 @@ std::string MessageOf(const absl::Status& status, std::string_view field) {
   return info.reason == ErrorReason::FIELD_OUT_OF_RANGE && info.field == field ? std::string(status.message()) : "";
 }
 
+using Text = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
 std::string ObjectionNow(std::span<const std::byte> pages) {
-  std::ifstream smaps("/proc/self/smaps");
-  const absl::Status status = CheckPrivatePages(smaps, pages);
+  const Text smaps(std::fopen("/proc/self/smaps", "re"), &std::fclose);
+  const absl::Status status = CheckPrivatePages(smaps.get(), pages);
   return status.ok() ? "none" : MessageOf(status, "pages");
 }
 
@@ -170,9 +171,10 @@ TEST(CallersMemory, WhatOthersMayHaveOrWouldBeLostIsRefused) {
 // What this machine may lack, as the kernel writes it.
 TEST(CallersMemory, AreasOfTheKernelAreKnownByTheirText) {
   const auto objection = [](const std::string& head, const std::string& details) {
-    std::istringstream text("10000-20000 r--p 00000000 00:00 0\nVmFlags: rd mr\n20000-40000 " + head +
-                            "\nRss:  4 kB\nAnonymous:  4 kB\n" + details + "\n");
-    const absl::Status status = CheckPrivatePages(text, {reinterpret_cast<std::byte*>(0x20000), 0x10000});
+    std::string smaps = "10000-20000 r--p 00000000 00:00 0\nVmFlags: rd mr\n20000-40000 " + head +
+                        "\nRss:  4 kB\nAnonymous:  4 kB\n" + details + "\n";
+    const Text text(fmemopen(smaps.data(), smaps.size(), "r"), &std::fclose);
+    const absl::Status status = CheckPrivatePages(text.get(), {reinterpret_cast<std::byte*>(0x20000), 0x10000});
     return status.ok() ? "none" : MessageOf(status, "pages");
   };
   const std::string kPlain = "rw-p 00000000 00:00 0 ";

@@ -1,6 +1,7 @@
 #include "client/cpp/completion_queue.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/clock.h"
@@ -9,6 +10,7 @@
 #include "client/cpp/client.h"
 #include "client/cpp/objects/close_now.h"
 #include "client/cpp/objects/mapped_queue.h"
+#include "client/cpp/objects/request_counts.h"
 #include "client/cpp/rings/shared_mapping.h"
 #include "client/cpp/session/connection.h"
 #include "client/cpp/transport_failure.h"
@@ -16,6 +18,9 @@
 
 namespace rnicd::inline client {
 namespace {
+
+// As in one response of the daemon.
+constexpr size_t kOnePollMax = 16384;
 
 // Effectively no deadline, without overflowing any clock.
 constexpr std::chrono::hours kWaitMax{24 * 365};
@@ -73,19 +78,12 @@ class Notification {
   absl::Status failure_ RNICD_GUARDED_BY(mutex_);
 };
 
-v1::CreateCqRequest CreateRequest(AdapterId adapter, uint32_t depth) {
+v1::CreateCqRequest CreateRequest(AdapterId adapter, const CompletionQueueOptions& options) {
   v1::CreateCqRequest request;
   request.set_adapter_id(adapter.value);
-  request.set_cq_depth(depth);
+  request.set_cq_depth(options.depth);
+  request.set_mapped_depth_max(options.depth_max);
   return request;
-}
-
-// A mapped queue cannot be resized above what it was created for. Room to grow costs memory in the daemon, little where
-// the queue is small.
-uint32_t MappedDepthMax(uint32_t depth) {
-  constexpr uint64_t kAtLeast = 256;
-  constexpr uint64_t kAtMost = 1U << 20;
-  return static_cast<uint32_t>(std::max<uint64_t>(depth, std::clamp(uint64_t{depth} * 4, kAtLeast, kAtMost)));
 }
 
 // True for failures that a queue without mapping does not have.
@@ -99,7 +97,10 @@ bool IsFailureOfMapping(const absl::Status& status) {
 // Id of the queue in the daemon.
 struct CompletionQueue::Open {
   ~Open() {
-    connection->queue_events().Remove(id);
+    // In a child made by fork its lock is in any state.
+    if (connection->CheckProcess().ok()) {
+      connection->queue_events().Remove(id);
+    }
     if (!closed && id != CompletionQueueId{}) {
       connection->Release(kCloseCq, CloseRequest(id));
     }
@@ -121,6 +122,7 @@ struct CompletionQueue::Open {
   const std::shared_ptr<Notification> notification = std::make_shared<Notification>();
   // Null for a queue that is polled by calls.
   std::shared_ptr<MappedQueue> mapped;
+  const std::shared_ptr<PairsOfQueue> pairs = std::make_shared<PairsOfQueue>();
 };
 
 absl::Status CompletionQueue::Open::Create(const v1::CreateCqRequest& request, v1::CreateCqResponse* response) {
@@ -131,23 +133,13 @@ absl::Status CompletionQueue::Open::Create(const v1::CreateCqRequest& request, v
 
 absl::Status CompletionQueue::Open::CreateMapped(v1::CreateCqRequest request) {
   request.set_mapped(true);
-  request.set_mapped_depth_max(MappedDepthMax(request.cq_depth()));
   v1::CreateCqResponse created;
-  absl::Status status = Create(request, &created);
-  if (FailedWith(status, ErrorReason::QUOTA_HEAP_BYTES)) {
-    request.set_mapped_depth_max(request.cq_depth());
-    status = Create(request, &created);
-  } else if (const ErrorInfo info = ErrorInfoOf(status);
-             info.reason == ErrorReason::ABOVE_ADAPTER_LIMIT && info.limit >= request.cq_depth()) {
-    request.set_mapped_depth_max(static_cast<uint32_t>(info.limit));
-    status = Create(request, &created);
-  }
-  RNICD_RETURN_IF_ERROR(status);
+  RNICD_RETURN_IF_ERROR(Create(request, &created));
   if (!created.has_mapped()) {  // An older daemon, without this field. The queue works by calls.
     return connection->options().data_path == DataPath::kRings ? MakeError(ErrorReason::RINGS_UNAVAILABLE)
                                                                : absl::OkStatus();
   }
-  status = Map(created.mapped());
+  absl::Status status = Map(created.mapped());
   if (!status.ok()) {
     connection->Release(kCloseCq, CloseRequest(std::exchange(id, CompletionQueueId{})));
   }
@@ -160,6 +152,9 @@ absl::Status CompletionQueue::Open::Map(const v1::MappedCq& queue) {
                          SharedMapping::Fetch(connection->fd_socket_path(), queue.memory_ticket(), queue.file_bytes(),
                                               options.call_deadline));
   const auto daemon_cpu = [rings = connection->shared_rings()] { return rings->daemon_cpu(); };
+  const auto fetch_pipe = [connection = connection.get(), ticket = queue.pipe_ticket()] {
+    return QueuePipe::Fetch(connection->fd_socket_path(), ticket, connection->options().call_deadline);
+  };
   const auto look_for_end = [connection = std::weak_ptr(connection)] {
     if (const std::shared_ptr<Connection> open = connection.lock(); open != nullptr) {
       open->events().Poll();
@@ -167,6 +162,7 @@ absl::Status CompletionQueue::Open::Map(const v1::MappedCq& queue) {
   };
   RNICD_ASSIGN_OR_RETURN(mapped, MappedQueue::Open(std::move(mapping), {.spin_max = options.spin_max,
                                                                         .daemon_cpu = daemon_cpu,
+                                                                        .fetch_pipe = fetch_pipe,
                                                                         .look_for_end = look_for_end}));
   return absl::OkStatus();
 }
@@ -197,7 +193,7 @@ absl::StatusOr<bool> CompletionQueue::Open::AwaitNotification(Instant deadline) 
   return notification->Take();
 }
 
-absl::StatusOr<CompletionQueue> CompletionQueue::Create(const Client& client, uint32_t depth) {
+absl::StatusOr<CompletionQueue> CompletionQueue::Create(const Client& client, const CompletionQueueOptions& options) {
   const std::shared_ptr<Connection>& connection = client.connection();
   if (connection == nullptr) {
     return MakeError(ErrorReason::SESSION_REQUIRED);
@@ -205,16 +201,49 @@ absl::StatusOr<CompletionQueue> CompletionQueue::Create(const Client& client, ui
   RNICD_ASSIGN_OR_RETURN(const AdapterId adapter, connection->Adapter());
   const auto open = std::make_shared<Open>();
   open->connection = connection;
-  RNICD_RETURN_IF_ERROR(open->CreateAsWanted(CreateRequest(adapter, depth)));
+  RNICD_RETURN_IF_ERROR(open->CreateAsWanted(CreateRequest(adapter, options)));
   open->Watch();
   return CompletionQueue(open);
 }
 
 CompletionQueueId CompletionQueue::id() const { return open_ == nullptr ? CompletionQueueId{} : open_->id; }
 
+absl::StatusOr<size_t> CompletionQueue::Poll(std::span<Completion> completions) {
+  return PollFor(completions, std::chrono::milliseconds(0));
+}
+
+absl::StatusOr<size_t> CompletionQueue::PollFor(std::span<Completion> completions, std::chrono::milliseconds wait_max) {
+  if (open_ != nullptr && open_->mapped != nullptr) {
+    RNICD_ASSIGN_OR_RETURN(const size_t count, wait_max.count() == 0
+                                                   ? open_->mapped->Poll(completions)
+                                                   : open_->mapped->PollUntil(completions, DeadlineAfter(wait_max)));
+    open_->pairs->OnCompletions(completions.first(count));
+    return count;
+  }
+  RNICD_ASSIGN_OR_RETURN(const std::vector<Completion> polled,
+                         PollFor(static_cast<uint32_t>(std::min(completions.size(), kOnePollMax)), wait_max));
+  std::ranges::copy(polled, completions.begin());
+  return polled.size();
+}
+
+absl::StatusOr<std::vector<Completion>> CompletionQueue::PollMapped(uint32_t max, Instant deadline) {
+  std::array<Completion, 32> some;
+  std::vector<Completion> completions;
+  const std::span<Completion> first = std::span(some).first(std::min<size_t>(max, some.size()));
+  RNICD_ASSIGN_OR_RETURN(size_t count, open_->mapped->PollUntil(first, deadline));
+  while (count != 0) {
+    open_->pairs->OnCompletions(std::span(some).first(count));
+    completions.insert(completions.end(), some.begin(), some.begin() + static_cast<ptrdiff_t>(count));
+    const size_t room = std::min<size_t>(max, kOnePollMax) - completions.size();
+    // A failure is left to the next poll: these completions came before it.
+    count = open_->mapped->Poll(std::span(some).first(std::min(room, some.size()))).value_or(0);
+  }
+  return completions;
+}
+
 absl::StatusOr<std::vector<Completion>> CompletionQueue::Poll(uint32_t max) {
   if (open_ != nullptr && open_->mapped != nullptr) {
-    return open_->mapped->Poll(max);
+    return PollMapped(max, {});
   }
   return Poll(max, std::chrono::milliseconds(0));
 }
@@ -234,13 +263,14 @@ absl::StatusOr<std::vector<Completion>> CompletionQueue::Poll(uint32_t max, std:
   for (const v1::CqResultEx& result : response.results()) {
     completions.push_back(wire::FromWire(result));
   }
+  open_->pairs->OnCompletions(completions);
   return completions;
 }
 
 absl::StatusOr<std::vector<Completion>> CompletionQueue::PollFor(uint32_t max, std::chrono::milliseconds wait_max) {
   const Instant deadline = DeadlineAfter(wait_max);
   if (open_ != nullptr && open_->mapped != nullptr) {
-    return open_->mapped->PollUntil(max, deadline);
+    return PollMapped(max, deadline);
   }
   for (;;) {
     absl::StatusOr<std::vector<Completion>> completions = Poll(max, WaitOfOneCall(deadline));
@@ -281,6 +311,26 @@ absl::StatusOr<bool> CompletionQueue::WaitForNotification(std::chrono::milliseco
   return open_->mapped != nullptr ? open_->mapped->WaitForNotification(deadline) : open_->AwaitNotification(deadline);
 }
 
+absl::StatusOr<int> CompletionQueue::Descriptor() {
+  if (open_ == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND);
+  }
+  return open_->mapped != nullptr ? open_->mapped->Descriptor() : MakeError(ErrorReason::RINGS_UNAVAILABLE);
+}
+
+absl::StatusOr<bool> CompletionQueue::PrepareToWait() {
+  if (open_ == nullptr || open_->mapped == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND);
+  }
+  return open_->mapped->PrepareToWait();
+}
+
+void CompletionQueue::StopWaiting() {
+  if (open_ != nullptr && open_->mapped != nullptr) {
+    open_->mapped->StopWaiting();
+  }
+}
+
 absl::Status CompletionQueue::Resize(uint32_t depth) {
   if (open_ == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND);
@@ -296,5 +346,7 @@ absl::Status CompletionQueue::Close() { return CloseNow(open_, kCloseCq, CloseRe
 std::shared_ptr<Connection> CompletionQueue::connection() const {
   return open_ == nullptr ? nullptr : open_->connection;
 }
+
+std::shared_ptr<PairsOfQueue> CompletionQueue::pairs() const { return open_ == nullptr ? nullptr : open_->pairs; }
 
 }  // namespace rnicd::inline client

@@ -12,8 +12,6 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// As in one response of the daemon.
-constexpr uint32_t kOnePollMax = 16384;
 // Timeout of the wait for the event with the cause of the session's end, and of one look for it.
 constexpr std::chrono::seconds kCauseMax{1};
 constexpr std::chrono::milliseconds kOneLook{5};
@@ -34,42 +32,38 @@ absl::StatusOr<std::shared_ptr<MappedQueue>> MappedQueue::Open(SharedMapping map
 MappedQueue::MappedQueue(SharedMapping mapping, const ring::QueueReader& reader, Options options)
     : mapping_(std::move(mapping)), options_(std::move(options)), spin_(options_.spin_max), reader_(reader) {}
 
-absl::StatusOr<std::vector<Completion>> MappedQueue::Poll(uint32_t max) {
+absl::StatusOr<size_t> MappedQueue::Poll(std::span<Completion> to) {
   RNICD_RETURN_IF_ERROR(CheckProcess());
   MutexLock lock(mutex_);
-  return PollLocked(max, Instant::clock::now());
+  return PollLocked(to, {});
 }
 
-absl::StatusOr<std::vector<Completion>> MappedQueue::PollUntil(uint32_t max, Instant deadline) {
+absl::StatusOr<size_t> MappedQueue::PollUntil(std::span<Completion> to, Instant deadline) {
   RNICD_RETURN_IF_ERROR(CheckProcess());
   MutexLock lock(mutex_);
   for (;;) {
-    absl::StatusOr<std::vector<Completion>> completions = PollLocked(max, deadline);
-    if (!completions.ok() || !completions->empty() || max == 0 || Instant::clock::now() >= deadline) {
-      return completions;
+    absl::StatusOr<size_t> count = PollLocked(to, deadline);
+    if (!count.ok() || *count != 0 || to.empty() || Instant::clock::now() >= deadline) {
+      return count;
     }
     AwaitCompletion(deadline);
   }
 }
 
-absl::StatusOr<std::vector<Completion>> MappedQueue::PollLocked(uint32_t max, Instant deadline) {
+absl::StatusOr<size_t> MappedQueue::PollLocked(std::span<Completion> to, Instant deadline) {
   if (reader_.status() != 0) {
     return Failure(deadline);
   }
-  std::vector<Completion> completions;
-  Completion completion;
-  while (completions.size() < std::min(max, kOnePollMax) && reader_.Poll(&completion)) {
-    completions.push_back(completion);
-  }
-  if (!completions.empty()) {
+  const size_t count = reader_.Poll(to);
+  if (count != 0) {
     empty_polls_ = 0;
-    return completions;
+    return count;
   }
   if (++empty_polls_ % kEmptyPollsMax == 0) {
     LookForEnd();
   }
   RNICD_RETURN_IF_ERROR(ended_);
-  return completions;
+  return count;
 }
 
 // Several threads may sleep on the same counter; the daemon wakes all of them.
@@ -84,18 +78,81 @@ void MappedQueue::AwaitCompletion(Instant deadline) {
     return;
   }
   ++sleepers_;
-  if (const std::optional<uint32_t> wakes = reader_.PrepareToSleep(); wakes.has_value()) {
-    mutex_.Unlock();
-    reader_.Sleep(*wakes, SleepUntil(deadline));
-    const auto waited = Instant::clock::now() - begin;
-    spin_.Record(waited);
-    mutex_.Lock();
-    if (waited >= kSleepMax) {
-      LookForEnd();
-    }
+  SleepUntilCompletion(SleepUntil(deadline));
+  const auto waited = Instant::clock::now() - begin;
+  spin_.Record(waited);
+  --sleepers_;
+  ClearWakeup();
+  if (waited >= kSleepMax) {
+    LookForEnd();
   }
-  if (--sleepers_ == 0) {
-    reader_.StopWaiting();
+}
+
+void MappedQueue::SleepUntilCompletion(std::chrono::nanoseconds time) {
+  if (pipe_.has_value()) {
+    const QueuePipe& pipe = *pipe_;  // Constant from now on.
+    if (!reader_.PrepareToWait()) {
+      mutex_.Unlock();
+      pipe.Wait(time);
+      mutex_.Lock();
+    }
+  } else if (const std::optional<uint32_t> wakes = reader_.PrepareToSleep(); wakes.has_value()) {
+    mutex_.Unlock();
+    reader_.Sleep(*wakes, time);
+    mutex_.Lock();
+  }
+}
+
+void MappedQueue::ClearWakeup() {
+  if (sleepers_ != 0 || loop_waits_) {
+    return;
+  }
+  reader_.StopWaiting();
+  if (pipe_.has_value()) {
+    (void)pipe_->Drain();
+  }
+}
+
+absl::StatusOr<int> MappedQueue::Descriptor() {
+  RNICD_RETURN_IF_ERROR(CheckProcess());
+  MutexLock lock(mutex_);
+  if (!pipe_.has_value()) {
+    RNICD_ASSIGN_OR_RETURN(pipe_, options_.fetch_pipe());
+  }
+  return pipe_->descriptor();
+}
+
+// The pipe is emptied first: a completion behind that either puts a byte into it, or is seen here.
+absl::StatusOr<bool> MappedQueue::PrepareToWait() {
+  RNICD_RETURN_IF_ERROR(CheckProcess());
+  MutexLock lock(mutex_);
+  if (!pipe_.has_value()) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND, "descriptor");
+  }
+  const bool open = sleepers_ != 0 || pipe_->Drain();
+  loop_waits_ = true;
+  const bool ready = reader_.PrepareToWait();
+  if (!ready && ended_.ok() && open) {
+    return true;
+  }
+  loop_waits_ = false;
+  ClearWakeup();
+  if (reader_.status() != 0) {
+    return Failure({});
+  }
+  if (!ready) {
+    LookForEnd();
+    RNICD_RETURN_IF_ERROR(ended_);
+    return TransportFailure(absl::StatusCode::kUnavailable, "the daemon has closed the queue's pipe");
+  }
+  return false;
+}
+
+void MappedQueue::StopWaiting() {
+  if (mapping_.IsOfThisProcess()) {
+    MutexLock lock(mutex_);
+    loop_waits_ = false;
+    ClearWakeup();
   }
 }
 

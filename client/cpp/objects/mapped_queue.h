@@ -4,14 +4,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/ndk/completion.h"
 #include "client/cpp/rings/adaptive_spin.h"
+#include "client/cpp/rings/queue_pipe.h"
 #include "client/cpp/rings/shared_mapping.h"
 #include "ring/queue_end.h"
 
@@ -28,18 +30,25 @@ class MappedQueue {
     std::chrono::nanoseconds spin_max;
     // Returns the processor that fills the queue, plus 1; 0 if unknown.
     std::function<uint32_t()> daemon_cpu;
+    // Fetches the queue's pipe; called once at most.
+    std::function<absl::StatusOr<QueuePipe>()> fetch_pipe;
     // Called without a lock by a thread that finds nothing for long: the session may have ended.
     std::function<void()> look_for_end = [] {};
   };
   // Errors: FIELD_OUT_OF_RANGE for a file that is not a mapped queue of this version.
   static absl::StatusOr<std::shared_ptr<MappedQueue>> Open(SharedMapping mapping, Options options);
 
-  // Removes and returns the oldest completions, at most `max`.
-  absl::StatusOr<std::vector<Completion>> Poll(uint32_t max);
+  // Moves the oldest completions to the front of `to`. Returns how many.
+  absl::StatusOr<size_t> Poll(std::span<Completion> to);
   // As Poll, but waits for the first completion until the deadline.
-  absl::StatusOr<std::vector<Completion>> PollUntil(uint32_t max, Instant deadline);
+  absl::StatusOr<size_t> PollUntil(std::span<Completion> to, Instant deadline);
   // Waits for a notification newer than the last one waited for. False when the deadline passed.
   absl::StatusOr<bool> WaitForNotification(Instant deadline);
+
+  // For an event loop: see CompletionQueue.
+  absl::StatusOr<int> Descriptor();
+  absl::StatusOr<bool> PrepareToWait();
+  void StopWaiting();
 
   // The session has ended: waits fail, and so do polls that find nothing. `why` must not be ok. The first call wins.
   void End(const absl::Status& why);
@@ -52,9 +61,12 @@ class MappedQueue {
   // The reason for which no completion or notification will follow; ok while one may follow. Waits briefly, at most
   // until `deadline`, for a cause that has not arrived yet.
   absl::Status Failure(Instant deadline) RNICD_REQUIRES(mutex_);
-  absl::StatusOr<std::vector<Completion>> PollLocked(uint32_t max, Instant deadline) RNICD_REQUIRES(mutex_);
+  absl::StatusOr<size_t> PollLocked(std::span<Completion> to, Instant deadline) RNICD_REQUIRES(mutex_);
   // Returns when there is a completion, the queue has failed, or the session or the time may be over.
   void AwaitCompletion(Instant deadline) RNICD_REQUIRES(mutex_);
+  void SleepUntilCompletion(std::chrono::nanoseconds time) RNICD_REQUIRES(mutex_);
+  // Where nothing waits, completions wake nothing.
+  void ClearWakeup() RNICD_REQUIRES(mutex_);
 
   void LookForEnd() RNICD_REQUIRES(mutex_);
 
@@ -70,6 +82,11 @@ class MappedQueue {
   uint32_t empty_polls_ RNICD_GUARDED_BY(mutex_) = 0;
   // Threads that sleep until a completion.
   uint32_t sleepers_ RNICD_GUARDED_BY(mutex_) = 0;
+  // From the first Descriptor on, threads sleep on the pipe too: there is one word for the kind of wake-up. A byte in
+  // it wakes all, so it is only read while no thread sleeps.
+  std::optional<QueuePipe> pipe_ RNICD_GUARDED_BY(mutex_);
+  // An event loop waits on the pipe.
+  bool loop_waits_ RNICD_GUARDED_BY(mutex_) = false;
   // Notifications already reported to threads.
   uint32_t notified_ RNICD_GUARDED_BY(mutex_) = 0;
   // True while a thread sleeps until a notification; others wait for that thread.

@@ -1,10 +1,12 @@
 #include "client/cpp/objects/mapped_queue.h"
 
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -15,7 +17,9 @@
 
 #include "base/status.h"
 #include "base/system/os.h"
+#include "client/cpp/rings/system_memory.h"
 #include "gtest/gtest.h"
+#include "ring/client_pipe.h"
 
 namespace rnicd::inline client {
 namespace {
@@ -34,41 +38,56 @@ class MappedQueueTest : public testing::Test {
     mapping_ = *SystemOs().Map(file_.get(), geometry_.file_bytes());
     writer_.emplace(mapping_, geometry_);
     queue_ = *MappedQueue::Open(*SharedMapping::Map(file_.get(), geometry_.file_bytes()),
-                                {.spin_max = std::chrono::microseconds(20), .daemon_cpu = [] { return 0U; }});
+                                {.spin_max = std::chrono::microseconds(20),
+                                 .daemon_cpu = [] { return 0U; },
+                                 .fetch_pipe = [this] { return QueuePipe(pipe_->TakeReadEnd()); }});
   }
   ~MappedQueueTest() override { EXPECT_TRUE(SystemOs().Unmap(mapping_).ok()); }
 
-  void Push(uint64_t context) { writer_->Push({.request_context = context}); }
+  void Push(uint64_t context) {
+    if (writer_->Push({.request_context = context})) {
+      pipe_->Announce();
+    }
+  }
+  bool IsReadable() {
+    pollfd wanted{.fd = *queue_->Descriptor(), .events = POLLIN, .revents = 0};
+    return poll(&wanted, 1, 0) == 1;
+  }
+  void ShareCompletions();
 
   const ring::QueueGeometry geometry_ = ring::MakeQueueGeometry(kDepth);
   const UniqueFd file_{memfd_create("queue", MFD_CLOEXEC)};
   std::span<std::byte> mapping_;
   std::optional<ring::QueueWriter> writer_;
+  std::optional<ring::ClientPipe> pipe_ = *ring::ClientPipe::Create();
   std::shared_ptr<MappedQueue> queue_;
+  std::array<Completion, 5> polled_;
 };
 
 TEST_F(MappedQueueTest, ReturnsTheOldestFirstAndNoMoreThanWanted) {
   for (uint64_t context = 1; context <= 3; ++context) {
     Push(context);
   }
-  EXPECT_TRUE(queue_->Poll(0)->empty());
-  const auto two = queue_->Poll(2);
-  ASSERT_EQ(two->size(), 2U);
-  EXPECT_EQ((*two)[0].request_context, 1U);
-  EXPECT_EQ((*two)[1].request_context, 2U);
-  EXPECT_EQ(queue_->PollUntil(5, In(milliseconds(0)))->size(), 1U);
-  EXPECT_TRUE(queue_->Poll(5)->empty());
+  EXPECT_EQ(*queue_->Poll({}), 0U);
+  ASSERT_EQ(*queue_->Poll(std::span(polled_).first(2)), 2U);
+  EXPECT_EQ(polled_[0].request_context, 1U);
+  EXPECT_EQ(polled_[1].request_context, 2U);
+  EXPECT_EQ(*queue_->PollUntil(polled_, In(milliseconds(0))), 1U);
+  EXPECT_EQ(*queue_->Poll(polled_), 0U);
 }
 
 TEST_F(MappedQueueTest, WaitsForACompletionAndNoLongerThanItMay) {
-  EXPECT_TRUE(queue_->PollUntil(1, In(milliseconds(20)))->empty());
-  auto waiting = std::async(std::launch::async, [this] { return queue_->PollUntil(4, In(std::chrono::seconds(20))); });
+  EXPECT_EQ(*queue_->PollUntil(polled_, In(milliseconds(20))), 0U);
+  auto waiting =
+      std::async(std::launch::async, [this] { return queue_->PollUntil(polled_, In(std::chrono::seconds(20))); });
   EXPECT_EQ(waiting.wait_for(milliseconds(20)), std::future_status::timeout);
   Push(7);
-  EXPECT_EQ(waiting.get()->front().request_context, 7U);
+  EXPECT_EQ(*waiting.get(), 1U);
+  EXPECT_EQ(polled_[0].request_context, 7U);
 }
 
-TEST_F(MappedQueueTest, GivesEachCompletionToOneOfItsThreads) {
+// With threads that sleep on the futex, and on the pipe while an event loop waits too.
+void MappedQueueTest::ShareCompletions() {
   constexpr uint32_t kCompletions = 2000;
   std::atomic<uint32_t> taken = 0;
   std::atomic<uint64_t> sum = 0;
@@ -76,9 +95,10 @@ TEST_F(MappedQueueTest, GivesEachCompletionToOneOfItsThreads) {
   for (int thread = 0; thread < 3; ++thread) {
     threads.emplace_back([&] {
       while (taken < kCompletions) {
-        const auto polled = queue_->PollUntil(2, In(milliseconds(20)));
-        for (const Completion& completion : *polled) {
-          sum += completion.request_context;
+        std::array<Completion, 2> polled;
+        const size_t count = *queue_->PollUntil(polled, In(milliseconds(20)));
+        for (size_t index = 0; index < count; ++index) {
+          sum += polled[index].request_context;
           ++taken;
         }
       }
@@ -97,6 +117,66 @@ TEST_F(MappedQueueTest, GivesEachCompletionToOneOfItsThreads) {
   EXPECT_EQ(sum, uint64_t{kCompletions} * (kCompletions + 1) / 2);
 }
 
+TEST_F(MappedQueueTest, GivesEachCompletionToOneOfItsThreads) { ShareCompletions(); }
+
+TEST_F(MappedQueueTest, GivesEachCompletionToOneOfItsThreadsBesideAnEventLoop) {
+  ASSERT_TRUE(queue_->Descriptor().ok());
+  ASSERT_TRUE(*queue_->PrepareToWait());
+  ShareCompletions();
+  EXPECT_TRUE(IsReadable()) << "whoever took it, the loop was woken";
+}
+
+TEST_F(MappedQueueTest, WakesAnEventLoopOnce) {
+  EXPECT_FALSE(queue_->PrepareToWait().ok()) << "before Descriptor";
+  ASSERT_TRUE(queue_->Descriptor().ok());
+  Push(1);
+  EXPECT_FALSE(*queue_->PrepareToWait()) << "a completion is there";
+  EXPECT_FALSE(IsReadable());
+  EXPECT_EQ(*queue_->Poll(polled_), 1U);
+  ASSERT_TRUE(*queue_->PrepareToWait());
+  EXPECT_FALSE(IsReadable());
+  Push(2);
+  EXPECT_TRUE(IsReadable());
+  queue_->StopWaiting();
+  EXPECT_FALSE(IsReadable());
+  Push(3);
+  EXPECT_FALSE(IsReadable()) << "nobody waits";
+  EXPECT_EQ(*queue_->Poll(polled_), 2U);
+}
+
+TEST_F(MappedQueueTest, NoWakeUpOfAnEventLoopIsLost) {
+  constexpr uint64_t kCompletions = 20'000;
+  ASSERT_TRUE(queue_->Descriptor().ok());
+  std::thread daemon([&] {
+    for (uint64_t context = 0; context < kCompletions; ++context) {
+      while (writer_->unread() == writer_->capacity()) {
+        std::this_thread::yield();
+      }
+      Push(context);
+    }
+  });
+  for (uint64_t seen = 0; seen < kCompletions;) {
+    if (*queue_->PrepareToWait()) {
+      WaitForPipe(*queue_->Descriptor(), std::chrono::seconds(60));
+    }
+    queue_->StopWaiting();
+    seen += *queue_->Poll(polled_);
+  }
+  daemon.join();
+}
+
+TEST_F(MappedQueueTest, AnEventLoopIsWokenByAFailureAndByTheDaemonsEnd) {
+  ASSERT_TRUE(queue_->Descriptor().ok());
+  ASSERT_TRUE(*queue_->PrepareToWait());
+  if (writer_->Fail(static_cast<uint32_t>(NtStatus::kBufferOverflow))) {
+    pipe_->Announce();
+  }
+  EXPECT_TRUE(IsReadable());
+  EXPECT_TRUE(FailedWith(queue_->PrepareToWait().status(), ErrorReason::CQ_OVERRUN));
+  pipe_.reset();
+  EXPECT_TRUE(IsReadable());
+}
+
 TEST_F(MappedQueueTest, ReportsAFailureToThoseThatPollAndThoseThatWait) {
   Push(1);
   auto polling =
@@ -105,8 +185,8 @@ TEST_F(MappedQueueTest, ReportsAFailureToThoseThatPollAndThoseThatWait) {
   writer_->Fail(static_cast<uint32_t>(NtStatus::kBufferOverflow));
   writer_->Notify();
   EXPECT_TRUE(FailedWith(polling.get().status(), ErrorReason::CQ_OVERRUN));
-  EXPECT_TRUE(FailedWith(queue_->Poll(1).status(), ErrorReason::CQ_OVERRUN)) << "what it held is lost";
-  EXPECT_TRUE(FailedWith(queue_->PollUntil(1, In(milliseconds(0))).status(), ErrorReason::CQ_OVERRUN));
+  EXPECT_TRUE(FailedWith(queue_->Poll(polled_).status(), ErrorReason::CQ_OVERRUN)) << "what it held is lost";
+  EXPECT_TRUE(FailedWith(queue_->PollUntil(polled_, In(milliseconds(0))).status(), ErrorReason::CQ_OVERRUN));
 }
 
 TEST_F(MappedQueueTest, TellsOneThreadOfANotificationAndTheOthersOfTheNext) {
@@ -136,16 +216,16 @@ TEST_F(MappedQueueTest, TellsOneThreadOfANotificationAndTheOthersOfTheNext) {
 TEST_F(MappedQueueTest, KeepsWhatItHasWhenTheSessionEndsAndThenFails) {
   Push(4);
   queue_->End(MakeError(ErrorReason::SESSION_ENDING, "evicted"));
-  EXPECT_EQ(queue_->Poll(1)->size(), 1U);
-  EXPECT_EQ(ErrorInfoOf(queue_->Poll(1).status()).field, "evicted");
-  EXPECT_EQ(ErrorInfoOf(queue_->PollUntil(1, In(std::chrono::seconds(20))).status()).field, "evicted");
+  EXPECT_EQ(*queue_->Poll(polled_), 1U);
+  EXPECT_EQ(ErrorInfoOf(queue_->Poll(polled_).status()).field, "evicted");
+  EXPECT_EQ(ErrorInfoOf(queue_->PollUntil(polled_, In(std::chrono::seconds(20))).status()).field, "evicted");
   EXPECT_EQ(ErrorInfoOf(queue_->WaitForNotification(In(std::chrono::seconds(20))).status()).field, "evicted");
 }
 
 TEST_F(MappedQueueTest, IsNotThereInAChild) {
   const pid_t child = fork();
   if (child == 0) {
-    _exit(!queue_->Poll(1).ok() && !queue_->WaitForNotification(In(milliseconds(0))).ok() ? 0 : 1);
+    _exit(!queue_->Poll(polled_).ok() && !queue_->WaitForNotification(In(milliseconds(0))).ok() ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);

@@ -1,8 +1,14 @@
 #include "client/cpp/queue_pair.h"
 
+#include <array>
+#include <atomic>
+#include <span>
+
 #include "base/status.h"
 #include "client/cpp/objects/close_now.h"
+#include "client/cpp/objects/request_counts.h"
 #include "client/cpp/session/connection.h"
+#include "client/cpp/transport_failure.h"
 #include "wire/queue.h"
 #include "wire/work_request.h"
 
@@ -22,6 +28,7 @@ v1::CreateQpRequest CreateRequest(ProtectionDomainId domain, const CompletionQue
   request.set_receive_cq_id(receive_queue.id().value);
   request.set_initiator_cq_id(initiator_queue.id().value);
   request.set_qp_context(options.qp_context);
+  request.set_flush_with_peer(options.flush_with_peer);
   wire::SetLimits({.receive_depth = options.receive_queue_depth,
                    .initiator_depth = options.initiator_queue_depth,
                    .receive_entries = options.max_receive_request_sge,
@@ -36,7 +43,16 @@ v1::CreateQpRequest CreateRequest(ProtectionDomainId domain, const CompletionQue
 // Id of the queue pair in the daemon.
 struct QueuePair::Open {
   ~Open() {
-    connection->queue_events().Remove(id);
+    // In a child made by fork locks, and what they guard, are in any state.
+    if (connection->CheckProcess().ok()) {
+      connection->queue_events().Remove(id);
+      for (const std::shared_ptr<PairsOfQueue>& queue : queues) {
+        queue->Remove(id);
+      }
+      if (!closed) {
+        (void)AwaitPosts(connection->options().release_deadline);
+      }
+    }
     if (!closed) {
       connection->Release(kCloseQp, CloseRequest(id));
     }
@@ -48,11 +64,49 @@ struct QueuePair::Open {
     return connection->Call(kQueryQp, request);
   }
 
+  // Before a call, which must not overtake what was posted without an outcome. Errors: it may never be executed.
+  absl::Status AwaitPosts() { return AwaitPosts(connection->options().call_deadline); }
+  absl::Status AwaitPosts(std::chrono::milliseconds wait_max) {
+    return posted_through_ring ? connection->rings().AwaitPosts(wait_max) : absl::OkStatus();
+  }
+
+  absl::StatusOr<PostOutcome> PostByCall(std::span<const WorkRequest> requests, bool completes_refusals);
+
   std::shared_ptr<Connection> connection;
   QueuePairId id;
   std::string address;
   bool closed = false;
+  // The daemon serves posts without an outcome, and numbers completions.
+  bool without_outcome = false;
+  // Something was posted without an outcome through the ring.
+  std::atomic<bool> posted_through_ring = false;
+  std::shared_ptr<RequestCounts> counts;
+  // Those that count this queue pair's completions.
+  std::array<std::shared_ptr<PairsOfQueue>, 2> queues;
 };
+
+absl::StatusOr<PostOutcome> QueuePair::Open::PostByCall(std::span<const WorkRequest> requests,
+                                                        bool completes_refusals) {
+  v1::PostRequest request;
+  request.set_qp_id(id.value);
+  request.set_without_outcome(completes_refusals);
+  for (size_t index = 0; index < requests.size(); ++index) {
+    absl::StatusOr<v1::WorkRequest> wire = wire::ToWire(requests[index]);
+    if (!wire.ok()) {
+      return WithFieldPrefix(wire.status(), "requests[" + std::to_string(index) + "].");
+    }
+    *request.add_requests() = *std::move(wire);
+  }
+  if (const absl::Status executed = AwaitPosts(); !executed.ok()) {
+    // The ring has ended with posts in it that nobody will report.
+    v1::FlushRequest flush;
+    flush.set_qp_id(id.value);
+    (void)connection->Call(kFlush, flush);
+    return executed;
+  }
+  RNICD_ASSIGN_OR_RETURN(const v1::PostResponse response, connection->Call(kPost, request));
+  return wire::FromWire(response);
+}
 
 absl::StatusOr<QueuePair> QueuePair::Create(const CompletionQueue& receive_queue,
                                             const CompletionQueue& initiator_queue, const QueuePairOptions& options) {
@@ -69,6 +123,16 @@ absl::StatusOr<QueuePair> QueuePair::Create(const CompletionQueue& receive_queue
   const auto open = std::make_shared<Open>();
   open->connection = connection;
   open->id = QueuePairId{created.qp_id()};
+  open->without_outcome = created.without_outcome();
+  open->counts = std::make_shared<RequestCounts>(
+      OutstandingRequests{.initiator = options.initiator_queue_depth, .receive = options.receive_queue_depth});
+  open->queues = {receive_queue.pairs(), initiator_queue.pairs()};
+  for (const std::shared_ptr<PairsOfQueue>& queue : open->queues) {
+    queue->Insert(open->id, open->counts);
+  }
+  if (options.flush_with_peer && !open->without_outcome) {
+    return TransportFailure(absl::StatusCode::kUnimplemented, "the daemon is older than flush_with_peer");
+  }
   if (options.on_disconnected) {
     connection->events().ExpectCallbacks();
     connection->queue_events().Watch(open->id, options.on_disconnected);
@@ -112,6 +176,7 @@ absl::Status QueuePair::Disconnect() {
   }
   v1::DisconnectQpRequest request;
   request.set_qp_id(open_->id.value);
+  (void)open_->AwaitPosts();
   return open_->connection->Call(kDisconnectQp, request).status();
 }
 
@@ -121,29 +186,56 @@ absl::Status QueuePair::Flush() {
   }
   v1::FlushRequest request;
   request.set_qp_id(open_->id.value);
+  (void)open_->AwaitPosts();
   return open_->connection->Call(kFlush, request).status();
 }
 
-absl::StatusOr<PostOutcome> QueuePair::Post(const WorkChain& chain) {
+absl::StatusOr<PostOutcome> QueuePair::Post(std::span<const WorkRequest> requests) {
   if (open_ == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND);
   }
-  if (auto outcome = open_->connection->rings().Post(open_->id, chain.requests()); outcome.has_value()) {
-    return *std::move(outcome);
-  }
-  v1::PostRequest request;
-  request.set_qp_id(open_->id.value);
-  for (size_t index = 0; index < chain.size(); ++index) {
-    absl::StatusOr<v1::WorkRequest> wire = wire::ToWire(chain.requests()[index]);
-    if (!wire.ok()) {
-      return WithFieldPrefix(wire.status(), "requests[" + std::to_string(index) + "].");
-    }
-    *request.add_requests() = *std::move(wire);
-  }
-  RNICD_ASSIGN_OR_RETURN(const v1::PostResponse response, open_->connection->Call(kPost, request));
-  return wire::FromWire(response);
+  RequestCounts& counts = *open_->counts;
+  counts.Add(RequestCounts::In(requests));
+  auto by_ring = open_->connection->rings().Post(open_->id, requests);
+  absl::StatusOr<PostOutcome> outcome =
+      by_ring.has_value() ? *std::move(by_ring) : open_->PostByCall(requests, /*completes_refusals=*/false);
+  counts.Remove(RequestCounts::In(requests.subspan(outcome.ok() ? outcome->posted : 0)));
+  return outcome;
 }
 
-absl::Status QueuePair::Close() { return CloseNow(open_, kCloseQp, CloseRequest); }
+absl::Status QueuePair::PostWithoutOutcome(std::span<const WorkRequest> requests) {
+  if (open_ == nullptr) {
+    return MakeError(ErrorReason::OBJECT_NOT_FOUND);
+  }
+  if (!open_->without_outcome) {
+    RNICD_ASSIGN_OR_RETURN(const PostOutcome outcome, Post(requests));
+    return outcome.failure;
+  }
+  const OutstandingRequests counted = RequestCounts::In(requests);
+  if (!open_->counts->AddIfRoom(counted)) {
+    return MakeError(ErrorReason::QUEUE_FULL);
+  }
+  auto posted = open_->connection->rings().PostWithoutOutcome(open_->id, requests);
+  if (posted.has_value()) {
+    open_->posted_through_ring = true;
+  } else {
+    posted = open_->PostByCall(requests, /*completes_refusals=*/true).status();
+  }
+  if (!posted->ok()) {
+    open_->counts->Remove(counted);
+  }
+  return *posted;
+}
+
+OutstandingRequests QueuePair::Outstanding() const {
+  return open_ != nullptr && open_->without_outcome ? open_->counts->outstanding() : OutstandingRequests();
+}
+
+absl::Status QueuePair::Close() {
+  if (open_ != nullptr) {
+    (void)open_->AwaitPosts();
+  }
+  return CloseNow(open_, kCloseQp, CloseRequest);
+}
 
 }  // namespace rnicd::inline client

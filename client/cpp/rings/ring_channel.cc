@@ -41,38 +41,104 @@ RingChannel::RingChannel(SharedMapping mapping, ring::ClientEnd end, UniqueFd do
       end_(std::move(end)),
       outstanding_(end_.entries()) {}
 
-size_t RingChannel::BytesOf(const RingRequest& request) { return request.payload_bytes + ResultBytes(request); }
+size_t RingChannel::BytesOf(const RingRequest& request) {
+  return request.payload_bytes + (ring::HasOutcome(request.entry) ? ResultBytes(request) : 0);
+}
 
 std::optional<absl::StatusOr<RingReply>> RingChannel::Execute(const RingRequest& request,
                                                               absl::FunctionRef<void(std::byte*)> encode) {
+  return Execute(request, encode, Deadline());
+}
+
+std::optional<absl::StatusOr<RingReply>> RingChannel::Execute(const RingRequest& request,
+                                                              absl::FunctionRef<void(std::byte*)> encode,
+                                                              Instant deadline) {
   // In a child of fork the mutex may be in any state, so do not take it.
   if (!mapping_.IsOfThisProcess() || BytesOf(request) > end_.max_payload()) {
     return std::nullopt;
   }
-  const Instant deadline = Instant::clock::now() + options_.deadline;
   Waiter self{.request = request};
   MutexLock lock(mutex_);
-  uint32_t offset = 0;
-  if (!WaitForRoom(self, static_cast<uint32_t>(BytesOf(request)), deadline, &offset)) {
+  if (!WaitForRoom(self, deadline, &self.offset)) {
     AppointReader();
     return Timeout();
   }
   if (!ended_.ok()) {
     return std::nullopt;
   }
-  bool doorbell = false;
-  const uint32_t number = Submit(self, offset, encode, &doorbell);
-  if (doorbell) {
-    RingDoorbell();
-  }
+  const uint32_t number = Submit(request, self.offset, encode);
+  outstanding_[number % outstanding_.size()] = &self;
+  self.submitted = true;
+  RingDoorbell();
   absl::StatusOr<RingReply> reply = WaitForOutcome(self, number, deadline);
   AppointReader();
   return reply;
 }
 
-bool RingChannel::WaitForRoom(Waiter& self, uint32_t bytes, Instant deadline, uint32_t* offset) {
+// The end of the ring is read first: nothing would report a request that is submitted afterwards.
+absl::StatusOr<bool> RingChannel::Send(const RingRequest& request, absl::FunctionRef<void(std::byte*)> encode) {
+  if (!mapping_.IsOfThisProcess() || BytesOf(request) > end_.max_payload()) {
+    return false;
+  }
+  MutexLock lock(mutex_);
+  if (end_.end_reason() != 0) {
+    ReadOutcomes();
+  }
+  std::optional<uint32_t> offset = Reserve(request);
+  if (!offset.has_value()) {
+    Waiter self{.request = request};
+    const bool in_time = WaitForRoom(self, Deadline(), &offset.emplace());
+    AppointReader();
+    if (!in_time) {
+      return Timeout();
+    }
+  }
+  if (!ended_.ok()) {
+    return false;
+  }
+  Submit(request, *offset, encode);
+  ++sent_;
+  RingDoorbell();
+  return true;
+}
+
+absl::Status RingChannel::AwaitSent(std::chrono::milliseconds wait_max) {
+  if (!mapping_.IsOfThisProcess()) {
+    return absl::OkStatus();  // A child made by fork has sent nothing.
+  }
+  uint64_t sent = 0;
+  {
+    MutexLock lock(mutex_);
+    sent = sent_;
+    if (executed_ == sent) {
+      return absl::OkStatus();
+    }
+  }
+  const auto reply = Execute({}, [](std::byte*) {}, Instant::clock::now() + wait_max);
+  if (!reply.has_value()) {
+    return ended();
+  }
+  RNICD_RETURN_IF_ERROR(reply->status());
+  MutexLock lock(mutex_);
+  executed_ = std::max(executed_, sent);
+  return absl::OkStatus();
+}
+
+// A request without an outcome leaves a slot for the Nop of RequestRoom.
+std::optional<uint32_t> RingChannel::Reserve(const RingRequest& request) {
+  return end_.Reserve(static_cast<uint32_t>(BytesOf(request)), ring::HasOutcome(request.entry) ? 0 : 1);
+}
+
+void RingChannel::RequestRoom() {
+  if (end_.unfinished() == 0 && end_.Reserve(0).has_value()) {
+    end_.Submit({.opcode = ring::Opcode::kNop}, &doorbell_wanted_);
+    RingDoorbell();
+  }
+}
+
+bool RingChannel::WaitForRoom(Waiter& self, Instant deadline, uint32_t* offset) {
   while (ended_.ok()) {
-    if (const std::optional<uint32_t> room = end_.Reserve(bytes); room.has_value()) {
+    if (const std::optional<uint32_t> room = Reserve(self.request); room.has_value()) {
       *offset = *room;
       return true;
     }
@@ -84,26 +150,23 @@ bool RingChannel::WaitForRoom(Waiter& self, uint32_t bytes, Instant deadline, ui
   return true;
 }
 
-uint32_t RingChannel::Submit(Waiter& self, uint32_t offset, absl::FunctionRef<void(std::byte*)> encode,
-                             bool* doorbell) {
-  const auto payload_bytes = static_cast<uint32_t>(self.request.payload_bytes);
-  const auto result_bytes = static_cast<uint32_t>(ResultBytes(self.request));
-  self.result_offset = offset + payload_bytes;
+uint32_t RingChannel::Submit(const RingRequest& request, uint32_t offset, absl::FunctionRef<void(std::byte*)> encode) {
+  const auto payload_bytes = static_cast<uint32_t>(request.payload_bytes);
+  const auto result_bytes = static_cast<uint32_t>(BytesOf(request)) - payload_bytes;
   encode(end_.payload(offset, payload_bytes).data());
-  std::memset(end_.payload(self.result_offset, result_bytes).data(), 0, self.request.tokens * sizeof(uint32_t));
+  if (result_bytes != 0) {
+    std::memset(end_.payload(offset + payload_bytes, result_bytes).data(), 0, request.tokens * sizeof(uint32_t));
+  }
   if (const uint32_t cpu = ring::CurrentCpu(); cpu != cpu_) {
     cpu_ = cpu;
     end_.SetCpu(cpu);
   }
-  ring::Submission entry = self.request.entry;
+  ring::Submission entry = request.entry;
   entry.payload_offset = offset;
   entry.payload_bytes = payload_bytes;
-  entry.result_offset = self.result_offset;
+  entry.result_offset = offset + payload_bytes;
   entry.result_bytes = result_bytes;
-  const uint32_t number = end_.Submit(entry, doorbell);
-  outstanding_[number % outstanding_.size()] = &self;
-  self.submitted = true;
-  return number;
+  return end_.Submit(entry, &doorbell_wanted_);
 }
 
 absl::StatusOr<RingReply> RingChannel::WaitForOutcome(Waiter& self, uint32_t number, Instant deadline) {
@@ -126,20 +189,25 @@ void RingChannel::AwaitProgress(Waiter& self, Instant deadline) {
     return;
   }
   reading_ = true;
-  SleepUntilOutcome(deadline);
+  SleepUntilOutcome(/*for_room=*/!self.submitted, deadline);
   reading_ = false;
   ReadOutcomes();
 }
 
 // Only the reading thread gets here, so nothing else reads outcomes or asks to be woken while the lock is released.
-void RingChannel::SleepUntilOutcome(Instant deadline) {
+void RingChannel::SleepUntilOutcome(bool for_room, Instant deadline) {
   const uint32_t position = end_.position();
+  const uint32_t taken = end_.taken();
   const Instant begin = Instant::clock::now();
   mutex_.Unlock();
-  const bool changed = spin_.Until(daemon_cpu(), begin, [&] { return end_.Changed(position); });
+  const bool changed = spin_.Until(daemon_cpu(), begin,
+                                   [&] { return end_.Changed(position) || (for_room && end_.HasTakenMore(taken)); });
   mutex_.Lock();
   if (changed) {
     return;
+  }
+  if (for_room) {
+    RequestRoom();
   }
   if (const std::optional<uint32_t> wakes = end_.PrepareToSleep(); wakes.has_value()) {
     mutex_.Unlock();
@@ -184,8 +252,7 @@ void RingChannel::Deliver(const ring::Outcome& outcome) {
     return;
   }
   const RingRequest& request = waiter->request;
-  const std::byte* const result =
-      end_.payload(waiter->result_offset, static_cast<uint32_t>(ResultBytes(request))).data();
+  const std::byte* const result = end_.payload(waiter->offset + static_cast<uint32_t>(request.payload_bytes), 0).data();
   waiter->reply.outcome = outcome;
   if (const uint32_t tokens = std::min(request.tokens, outcome.posted); tokens != 0) {
     waiter->reply.tokens.resize(tokens);
@@ -240,6 +307,9 @@ uint32_t RingChannel::daemon_cpu() const { return mapping_.IsOfThisProcess() ? e
 
 // Without the lock: the daemon may take this thread's processor.
 void RingChannel::RingDoorbell() {
+  if (!doorbell_wanted_) {
+    return;
+  }
   mutex_.Unlock();
   SetDoorbell(doorbell_.get());
   mutex_.Lock();

@@ -67,6 +67,14 @@ class RingChannel {
   std::optional<absl::StatusOr<RingReply>> Execute(const RingRequest& request,
                                                    absl::FunctionRef<void(std::byte*)> encode);
 
+  // Submits a request without an outcome (ring::kFlagNoOutcome), once there is room. False if it was not submitted and
+  // never will be, as with Execute. Errors: kDeadlineExceeded, a transport failure: there was no room; it was not
+  // submitted.
+  absl::StatusOr<bool> Send(const RingRequest& request, absl::FunctionRef<void(std::byte*)> encode);
+  // Waits until the daemon has executed what was sent before. Errors: the cause of the ring's end, which may have
+  // overtaken it; kDeadlineExceeded.
+  absl::Status AwaitSent(std::chrono::milliseconds wait_max);
+
   // Fails what is under way; nothing more is submitted. `why` must not be ok. The first call wins.
   void End(const absl::Status& why);
   // Ok, or why the ring has ended.
@@ -78,7 +86,7 @@ class RingChannel {
   // A thread in Execute.
   struct Waiter {
     const RingRequest& request;
-    uint32_t result_offset = 0;
+    uint32_t offset = 0;
     bool submitted = false;
     bool done = false;
     absl::Status failure;
@@ -88,20 +96,31 @@ class RingChannel {
 
   RingChannel(SharedMapping mapping, ring::ClientEnd end, UniqueFd doorbell, const Options& options);
 
+  // The deadline of a request that begins now.
+  Instant Deadline() const { return Instant::clock::now() + options_.deadline; }
+  std::optional<absl::StatusOr<RingReply>> Execute(const RingRequest& request,
+                                                   absl::FunctionRef<void(std::byte*)> encode, Instant deadline);
   absl::StatusOr<RingReply> WaitForOutcome(Waiter& self, uint32_t number, Instant deadline) RNICD_REQUIRES(mutex_);
+  // Room for the request, if there is any now.
+  std::optional<uint32_t> Reserve(const RingRequest& request) RNICD_REQUIRES(mutex_);
   // False on timeout.
-  bool WaitForRoom(Waiter& self, uint32_t bytes, Instant deadline, uint32_t* offset) RNICD_REQUIRES(mutex_);
-  uint32_t Submit(Waiter& self, uint32_t offset, absl::FunctionRef<void(std::byte*)> encode, bool* doorbell)
+  bool WaitForRoom(Waiter& self, Instant deadline, uint32_t* offset) RNICD_REQUIRES(mutex_);
+  // Where no outcome will wake the threads that wait for room, submits a Nop whose outcome does.
+  void RequestRoom() RNICD_REQUIRES(mutex_);
+  // Writes payload and entry, and returns the request's number.
+  uint32_t Submit(const RingRequest& request, uint32_t offset, absl::FunctionRef<void(std::byte*)> encode)
       RNICD_REQUIRES(mutex_);
   // Waits until something may have changed for this thread: it reads outcomes, or another thread does.
   void AwaitProgress(Waiter& self, Instant deadline) RNICD_REQUIRES(mutex_);
-  void SleepUntilOutcome(Instant deadline) RNICD_REQUIRES(mutex_);
+  // `for_room`: also returns once there may be more room.
+  void SleepUntilOutcome(bool for_room, Instant deadline) RNICD_REQUIRES(mutex_);
   // Reads all outcomes, and whether the ring has ended.
   void ReadOutcomes() RNICD_REQUIRES(mutex_);
   void Deliver(const ring::Outcome& outcome) RNICD_REQUIRES(mutex_);
   void EndLocked(const absl::Status& why) RNICD_REQUIRES(mutex_);
   // Lets another thread read outcomes, if some wait and none does.
   void AppointReader() RNICD_REQUIRES(mutex_);
+  // If the last request that was submitted needs it.
   void RingDoorbell() RNICD_REQUIRES(mutex_);
 
   const SharedMapping mapping_;
@@ -110,7 +129,7 @@ class RingChannel {
   AdaptiveSpin spin_;
 
   mutable Mutex mutex_;
-  // Changed, Sleep and daemon_cpu are called without the lock.
+  // Changed, HasTakenMore, Sleep and daemon_cpu are called without the lock.
   ring::ClientEnd end_;
   absl::Status ended_ RNICD_GUARDED_BY(mutex_);
   // True while a thread polls or sleeps on the ring.
@@ -119,8 +138,12 @@ class RingChannel {
   std::vector<Waiter*> outstanding_ RNICD_GUARDED_BY(mutex_);
   // Threads that wait for the reading thread.
   std::vector<Waiter*> idle_ RNICD_GUARDED_BY(mutex_);
+  bool doorbell_wanted_ RNICD_GUARDED_BY(mutex_) = false;
   // The processor that was last published to the daemon.
   uint32_t cpu_ RNICD_GUARDED_BY(mutex_) = 0;
+  // Requests sent without an outcome, and how many of them are known to be executed.
+  uint64_t sent_ RNICD_GUARDED_BY(mutex_) = 0;
+  uint64_t executed_ RNICD_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace rnicd::inline client

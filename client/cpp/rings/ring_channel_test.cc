@@ -64,6 +64,60 @@ TEST(RingChannel, CarriesARequestItsPayloadAndItsOutcome) {
   EXPECT_EQ(ring.Doorbells(), 0U) << "and is awake now";
 }
 
+bool Send(RingChannel& channel, uint64_t length) {
+  const RingRequest request{.entry = {.opcode = ring::Opcode::kPost, .flags = ring::kFlagNoOutcome, .length = length}};
+  return channel.Send(request, [](std::byte*) {}).value_or(false);
+}
+
+TEST(RingChannel, SendsWithoutWaitingWhileThereIsRoom) {
+  ScriptedRing ring(kEntries);
+  const auto channel = ring.Open();
+  for (uint64_t length = 0; length < 100; ++length) {
+    ASSERT_TRUE(Send(*channel, length));
+    const ring::Submission entry = ring.TakeWithoutOutcome();
+    EXPECT_EQ(entry.length, length);
+    EXPECT_EQ(entry.result_bytes, 0U);
+  }
+}
+
+// All slots but one are in use; the last is for a Nop, whose outcome wakes the thread that waits.
+TEST(RingChannel, AThreadThatWaitsForRoomIsWokenByTheOutcomeOfANop) {
+  ScriptedRing ring(kEntries);
+  const auto channel = ring.Open();
+  for (uint32_t sent = 0; sent < kEntries - 1; ++sent) {
+    ASSERT_TRUE(Send(*channel, sent));
+  }
+  auto waiting = std::async(std::launch::async, [&] { return Send(*channel, 77); });
+  const ring::Submission nop = ring.TakeNth(kEntries);
+  EXPECT_EQ(nop.opcode, ring::Opcode::kNop);
+  ring.Complete(nop, 0);
+  EXPECT_TRUE(waiting.get());
+  EXPECT_EQ(ring.TakeWithoutOutcome().length, 77U);
+}
+
+TEST(RingChannel, AwaitsWhatWasSentByANop) {
+  ScriptedRing ring(kEntries);
+  const auto channel = ring.Open();
+  EXPECT_TRUE(channel->AwaitSent(milliseconds(0)).ok()) << "nothing was sent";
+  ASSERT_TRUE(Send(*channel, 1));
+  auto waiting = std::async(std::launch::async, [&] { return channel->AwaitSent(std::chrono::seconds(20)); });
+  ring.TakeWithoutOutcome();
+  const ring::Submission nop = ring.Take();
+  EXPECT_EQ(nop.opcode, ring::Opcode::kNop);
+  ring.Complete(nop, 0);
+  EXPECT_TRUE(waiting.get().ok());
+  EXPECT_TRUE(channel->AwaitSent(milliseconds(0)).ok()) << "nothing was sent since";
+}
+
+TEST(RingChannel, NothingIsSentThroughARingThatHasEnded) {
+  ScriptedRing ring(kEntries);
+  const auto channel = ring.Open();
+  ASSERT_TRUE(Send(*channel, 1));
+  ring.end().End(static_cast<uint32_t>(ErrorReason::RING_BROKEN));
+  EXPECT_FALSE(Send(*channel, 2));
+  EXPECT_TRUE(FailedWith(channel->AwaitSent(std::chrono::seconds(20)), ErrorReason::RING_BROKEN));
+}
+
 TEST(RingChannel, GivesEachThreadItsOwnOutcomeWhateverTheOrder) {
   ScriptedRing ring(kEntries);
   const auto channel = ring.Open();

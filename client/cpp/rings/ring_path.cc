@@ -78,11 +78,11 @@ absl::Status StatusOf(const absl::StatusOr<RingReply>& reply) {
 }
 
 // A ring request that posts `count` requests, which take `bytes` in the payload area.
-RingRequest PostRequestOf(QueuePairId pair, size_t count, size_t bytes) {
+RingRequest PostRequestOf(QueuePairId pair, uint16_t flags, size_t count, size_t bytes) {
   const auto requests = static_cast<uint32_t>(count);
-  return {.entry = {.opcode = Opcode::kPost, .count = requests, .object = pair.value},
+  return {.entry = {.opcode = Opcode::kPost, .flags = flags, .count = requests, .object = pair.value},
           .payload_bytes = bytes,
-          .tokens = requests};
+          .tokens = flags == 0 ? requests : 0};
 }
 
 struct Piece {
@@ -92,7 +92,7 @@ struct Piece {
 
 // The chain in pieces that each fit into the payload area; mostly one. Deferred requests stay with the next one.
 // Nothing for a chain that must go through a call, also to be refused there.
-std::optional<absl::InlinedVector<Piece, 1>> PiecesOf(std::span<const WorkRequest> chain, size_t room) {
+std::optional<absl::InlinedVector<Piece, 1>> PiecesOf(std::span<const WorkRequest> chain, uint16_t flags, size_t room) {
   if (chain.empty() || chain.size() > ring::kChainMax) {
     return std::nullopt;
   }
@@ -108,8 +108,8 @@ std::optional<absl::InlinedVector<Piece, 1>> PiecesOf(std::span<const WorkReques
       continue;
     }
     const auto fits = [&](const Piece& piece) {
-      return RingChannel::BytesOf(PostRequestOf({}, piece.count + deferred.count, piece.bytes + deferred.bytes)) <=
-             room;
+      return RingChannel::BytesOf(
+                 PostRequestOf({}, flags, piece.count + deferred.count, piece.bytes + deferred.bytes)) <= room;
     };
     if (!fits(pieces.back())) {
       pieces.emplace_back();
@@ -122,6 +122,12 @@ std::optional<absl::InlinedVector<Piece, 1>> PiecesOf(std::span<const WorkReques
     deferred = {};
   }
   return pieces;
+}
+
+void EncodeChain(std::span<const WorkRequest> chain, std::byte* to) {
+  for (const WorkRequest& request : chain) {
+    to += ring::Encode(request, to);
+  }
 }
 
 RingRequest WithoutPayload(Opcode opcode, uint64_t object) { return {.entry = {.opcode = opcode, .object = object}}; }
@@ -138,18 +144,14 @@ std::optional<absl::StatusOr<PostOutcome>> RingPath::Post(QueuePairId pair, std:
   if (!channel->ok()) {
     return channel->status();
   }
-  const auto pieces = PiecesOf(chain, (**channel)->max_payload());
+  const auto pieces = PiecesOf(chain, 0, (**channel)->max_payload());
   if (!pieces.has_value()) {
     return std::nullopt;
   }
   PostOutcome outcome;
   for (const Piece& piece : *pieces) {
-    const Reply reply =
-        Execute(PostRequestOf(pair, piece.count, piece.bytes), [part = chain.first(piece.count)](std::byte* to) {
-          for (const WorkRequest& request : part) {
-            to += ring::Encode(request, to);
-          }
-        });
+    const Reply reply = Execute(PostRequestOf(pair, 0, piece.count, piece.bytes),
+                                [part = chain.first(piece.count)](std::byte* to) { EncodeChain(part, to); });
     if (!reply.has_value() && outcome.posted == 0) {
       return std::nullopt;
     }
@@ -167,6 +169,35 @@ std::optional<absl::StatusOr<PostOutcome>> RingPath::Post(QueuePairId pair, std:
     chain = chain.subspan(piece.count);
   }
   return outcome;
+}
+
+std::optional<absl::Status> RingPath::PostWithoutOutcome(QueuePairId pair, std::span<const WorkRequest> chain) {
+  const std::optional<absl::StatusOr<RingChannel*>> channel = Channel();
+  if (!channel.has_value()) {
+    return std::nullopt;
+  }
+  RNICD_RETURN_IF_ERROR(channel->status());
+  const auto pieces = PiecesOf(chain, ring::kFlagNoOutcome, (**channel)->max_payload());
+  if (!pieces.has_value()) {
+    return std::nullopt;
+  }
+  for (const Piece& piece : *pieces) {
+    const absl::StatusOr<bool> sent =
+        (**channel)->Send(PostRequestOf(pair, ring::kFlagNoOutcome, piece.count, piece.bytes),
+                          [part = chain.first(piece.count)](std::byte* to) { EncodeChain(part, to); });
+    RNICD_RETURN_IF_ERROR(sent.status());
+    if (!*sent) {
+      return &piece == &pieces->front() ? std::optional<absl::Status>()
+                                        : TransportFailure(absl::StatusCode::kUnavailable, "the ring has ended");
+    }
+    chain = chain.subspan(piece.count);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RingPath::AwaitPosts(std::chrono::milliseconds wait_max) {
+  RingChannel* const channel = opened_.load(std::memory_order_acquire);
+  return channel == nullptr ? absl::OkStatus() : channel->AwaitSent(wait_max);
 }
 
 std::optional<absl::StatusOr<Registration>> RingPath::Register(MemoryRegionId region, std::span<const MdlEntry> chain,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,6 +36,10 @@ class RingPath {
 
   // A chain that is larger than the ring's payload area is posted in pieces.
   std::optional<absl::StatusOr<PostOutcome>> Post(QueuePairId pair, std::span<const WorkRequest> chain);
+  // As Post, but returns once the requests are in the ring: the daemon completes what it refuses.
+  std::optional<absl::Status> PostWithoutOutcome(QueuePairId pair, std::span<const WorkRequest> chain);
+  // Waits until the daemon has executed what was posted without an outcome. Errors: why it may never do so.
+  absl::Status AwaitPosts(std::chrono::milliseconds wait_max);
   std::optional<absl::StatusOr<Registration>> Register(MemoryRegionId region, std::span<const MdlEntry> chain,
                                                        uint64_t length, uint32_t flags);
   std::optional<absl::Status> Deregister(MemoryRegionId region);

@@ -18,6 +18,7 @@
 #include "client/cpp/rings/ring_channel.h"
 #include "gtest/gtest.h"
 #include "ring/daemon_end.h"
+#include "ring/shared_word.h"
 
 namespace rnicd::inline client {
 
@@ -48,12 +49,25 @@ class ScriptedRing {
   }
   // Waits for the next entry, and takes it.
   ring::Submission Take() {
-    ring::Submission entry;
-    while (end_->Peek(&entry) != ring::DaemonEnd::Next::kEntry) {
-      std::this_thread::yield();
-    }
+    const ring::Submission entry = Next();
     end_->Pop();
     return entry;
+  }
+  ring::Submission TakeWithoutOutcome() {
+    const ring::Submission entry = Next();
+    end_->Pop(/*has_outcome=*/false);
+    return entry;
+  }
+  // Waits until so many entries wait, and takes all; those before the last have no outcome.
+  ring::Submission TakeNth(uint32_t count) {
+    auto& header = *reinterpret_cast<ring::RingHeader*>(mapping_.data());
+    while (ring::LoadAcquire(header.submission_tail) - header.submission_head != count) {
+      std::this_thread::yield();
+    }
+    while (--count != 0) {
+      TakeWithoutOutcome();
+    }
+    return Take();
   }
   // Completes an entry with success; `local_token` distinguishes outcomes.
   void Complete(const ring::Submission& entry, uint32_t local_token) {
@@ -70,6 +84,14 @@ class ScriptedRing {
   }
 
  private:
+  ring::Submission Next() {
+    ring::Submission entry;
+    while (end_->Peek(&entry) != ring::DaemonEnd::Next::kEntry) {
+      std::this_thread::yield();
+    }
+    return entry;
+  }
+
   const ring::RingGeometry geometry_;
   const UniqueFd file_{memfd_create("ring", MFD_CLOEXEC)};
   const UniqueFd doorbell_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};

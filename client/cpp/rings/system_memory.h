@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,5 +19,9 @@ bool KeepFromChildren(std::span<std::byte> mapping);
 bool IsWokenThroughMemory();
 // Wakes the daemon's thread that waits on a ring's doorbell.
 void SetDoorbell(int doorbell);
+// Waits until the pipe of a ring or queue can be read, or the time is over.
+void WaitForPipe(int pipe, std::chrono::nanoseconds time);
+// Reads the pipe until it is empty. False when the daemon has closed it.
+bool DrainPipe(int pipe);
 
 }  // namespace rnicd::inline client

@@ -1,10 +1,14 @@
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+
 #include "client/cpp/rings/system_memory.h"
 
 namespace rnicd::inline client {
+
 std::optional<uint64_t> FileBytes(int file) {
   struct stat facts = {};
   return fstat(file, &facts) == 0 ? std::optional(static_cast<uint64_t>(facts.st_size)) : std::nullopt;
@@ -25,6 +29,23 @@ bool IsWokenThroughMemory() { return true; }
 void SetDoorbell(int doorbell) {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(doorbell, &one, sizeof(one));
+}
+
+// Source: ppoll(2).
+void WaitForPipe(int pipe, std::chrono::nanoseconds time) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  pollfd wanted{.fd = pipe, .events = POLLIN, .revents = 0};
+  const timespec timeout{.tv_sec = time.count() / kSecond, .tv_nsec = time.count() % kSecond};
+  (void)ppoll(&wanted, 1, &timeout, nullptr);
+}
+
+bool DrainPipe(int pipe) {
+  std::array<char, 64> bytes;
+  ssize_t count = 0;
+  do {
+    count = read(pipe, bytes.data(), bytes.size());
+  } while (count > 0);
+  return count != 0;
 }
 
 }  // namespace rnicd::inline client

@@ -20,4 +20,15 @@ bool IsWokenThroughMemory() { return false; }
 
 void SetDoorbell(int doorbell) { SetEvent(LongToHandle(doorbell)); }
 
+// Waiting resets the event.
+void WaitForPipe(int pipe, std::chrono::nanoseconds time) {
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(time).count();
+  WaitForSingleObject(LongToHandle(pipe), static_cast<DWORD>(milliseconds));
+}
+
+bool DrainPipe(int pipe) {
+  ResetEvent(LongToHandle(pipe));
+  return true;
+}
+
 }  // namespace rnicd::inline client

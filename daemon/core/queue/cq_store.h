@@ -31,7 +31,7 @@ class CqStore {
 
   // Completions that were not taken.
   size_t Backlog() const { return mapped_ == nullptr ? results_.size() : mapped_->unread(); }
-  bool full() const { return Backlog() >= depth_; }
+  bool full() const { return mapped_ == nullptr ? results_.size() >= depth_ : !mapped_->HasRoom(depth_); }
   // True when Take has something to take; never for a mapped queue.
   bool has_results() const { return !results_.empty(); }
   // There must be room.

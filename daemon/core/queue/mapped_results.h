@@ -38,6 +38,7 @@ class MappedResults {
 
   // Completions that the client has not read, whatever it writes: never more than were pushed.
   uint32_t unread();
+  bool HasRoom(uint32_t depth) { return writer_.HasRoom(depth); }
   // There must be room: unread() was below `depth_max`.
   void Push(const Completion& completion);
   // A notification for which the queue was armed.

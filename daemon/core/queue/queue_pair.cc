@@ -1,6 +1,7 @@
 #include "daemon/core/queue/queue_pair.h"
 
 #include "base/ndk/completion_reason.h"
+#include "base/ndk/operation_type_of.h"
 #include "base/status.h"
 #include "daemon/core/tenant/heap_cost.h"
 
@@ -43,14 +44,23 @@ absl::StatusOr<Kept<CompletionQueue>> KeepQueue(std::shared_ptr<CompletionQueue>
   return kept;
 }
 
-Completion AsOwnerSees(const provider::Completion& completion, uint64_t qp_context) {
+// The reason of a request that was refused, unless another failure came first.
+ErrorReason ReasonOf(const provider::Completion& completion) {
+  return completion.refusal != ErrorReason::UNSPECIFIED && completion.status == RowOf(completion.refusal).ntstatus
+             ? completion.refusal
+             : CompletionReason(completion.type, completion.status, completion.at_peer);
+}
+
+Completion AsOwnerSees(const provider::Completion& completion, uint64_t qp_context, QueuePairId id) {
   return {.status = completion.status,
-          .reason = CompletionReason(completion.type, completion.status, completion.at_peer),
+          .reason = ReasonOf(completion),
           .type = completion.type,
           .bytes = completion.bytes,
           .qp_context = qp_context,
           .request_context = completion.request_context,
-          .invalidated_token = completion.invalidated};
+          .invalidated_token = completion.invalidated,
+          .queue_pair = id,
+          .request_number = completion.number};
 }
 
 }  // namespace
@@ -97,9 +107,10 @@ QueuePair::QueuePair(Kept<ProtectionDomain> domain, Kept<CompletionQueue> receiv
       events_(events),
       observer_(observer) {}
 
-void QueuePair::Publish(QueuePairId id) {
+void QueuePair::Publish(QueuePairId id, std::function<void()> on_peer_lost) {
   MutexLock lock(mutex_);
-  id_ = id;
+  id_ = id.value;
+  on_peer_lost_ = std::move(on_peer_lost);
 }
 
 absl::StatusOr<RemoteToken> QueuePair::Enqueue(provider::WorkRequest&& request) {
@@ -109,6 +120,14 @@ absl::StatusOr<RemoteToken> QueuePair::Enqueue(provider::WorkRequest&& request) 
   return device_->Enqueue(std::move(request));
 }
 
+void QueuePair::EnqueueRefused(const WorkRequest& request, const absl::Status& refusal) {
+  const ErrorReason reason = ErrorInfoOf(refusal).reason;
+  device_->EnqueueRefused({.request_context = request.request_context,
+                           .type = TypeOf(request),
+                           .status = NtStatusOf(refusal),
+                           .refusal = reason == ErrorReason::UNSPECIFIED ? ErrorReason::DEVICE_FAILED : reason});
+}
+
 void QueuePair::OnCompletion(provider::WorkQueue queue, const provider::Completion& completion) {
   // NDK: when a completion queue is dead its queue pairs are dead too, and report nothing more.
   if (DeadQueue()) {
@@ -116,15 +135,20 @@ void QueuePair::OnCompletion(provider::WorkQueue queue, const provider::Completi
   }
   observer_.Report(WorkRequestCompleted{.operation = completion.type, .status = completion.status});
   CompletionQueue& target = queue == provider::WorkQueue::kReceive ? *receive_queue_ : *initiator_queue_;
-  target.Push(AsOwnerSees(completion, context_), completion.solicited);
+  target.Push(AsOwnerSees(completion, context_, QueuePairId{id_}), completion.solicited);
 }
 
 void QueuePair::OnPeerDisconnected() {
+  std::function<void()> on_peer_lost;
   {
     MutexLock lock(mutex_);
     if (closed_) {
       return;
     }
+    on_peer_lost = std::move(on_peer_lost_);
+  }
+  if (on_peer_lost != nullptr) {
+    on_peer_lost();
   }
   if (const std::shared_ptr<Closable> self = weak_from_this().lock(); self != nullptr) {
     events_.PushSource(std::shared_ptr<EventSource>(self, this));
@@ -136,7 +160,7 @@ EventSource::Taken QueuePair::TakeEvent() {
   if (closed_) {
     return {};
   }
-  return {.body = QpDisconnected{.queue_pair = id_, .context = context_}};
+  return {.body = QpDisconnected{.queue_pair = QueuePairId{id_}, .context = context_}};
 }
 
 void QueuePair::Finalize() {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/ndk/adapter_info.h"
 #include "base/ndk/queue_pair.h"
+#include "base/ndk/work_request.h"
 #include "daemon/core/queue/completion_queue.h"
 #include "daemon/core/region/protection_domain.h"
 #include "daemon/core/request/closable.h"
@@ -47,8 +50,9 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
                                                            std::shared_ptr<CompletionQueue> initiator_queue,
                                                            Options options, EventQueue& events, Observer& observer);
 
-  // Must be called before the peer can learn the address.
-  void Publish(QueuePairId id);
+  // Must be called before the peer can learn the address. `on_peer_lost`, if not empty, is called once at most, when
+  // the peer has ended, on any thread; it must not call the queue pair.
+  void Publish(QueuePairId id, std::function<void()> on_peer_lost);
 
   const std::shared_ptr<ProtectionDomain>& domain() const { return domain_.shared(); }
   const QueuePairLimits& limits() const { return limits_; }
@@ -59,6 +63,8 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   QueuePairState state() const { return DeadQueue() ? QueuePairState::kError : device_->state(); }
   // Errors: QUEUE_FULL, QP_NOT_CONNECTED, also once a completion queue has overrun.
   absl::StatusOr<RemoteToken> Enqueue(provider::WorkRequest&& request);
+  // Completes, in its place, a request that was refused with this error; that fails the queue pair.
+  void EnqueueRefused(const WorkRequest& request, const absl::Status& refusal);
 
   Taken TakeEvent() override;
   const std::shared_ptr<Charge>& charge() const { return charge_; }
@@ -84,8 +90,10 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   EventQueue& events_;
   Observer& observer_;
 
+  std::atomic<uint64_t> id_ = 0;
+
   Mutex mutex_;
-  QueuePairId id_ RNICD_GUARDED_BY(mutex_);
+  std::function<void()> on_peer_lost_ RNICD_GUARDED_BY(mutex_);
   bool closed_ RNICD_GUARDED_BY(mutex_) = false;
 
   // Last, so that it is destroyed first: it reports until then.

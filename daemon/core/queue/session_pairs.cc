@@ -37,7 +37,7 @@ absl::StatusOr<QueuePairId> SessionPairs::Create(const CreateQpArguments& argume
                          QueuePair::Create(std::move(domain), std::move(receive_queue), std::move(initiator_queue),
                                            std::move(options), lease_.events(), node_.observer));
   const QueuePairId id = table_.Insert(pair);
-  pair->Publish(id);
+  pair->Publish(id, arguments.flush_with_peer ? [this, id] { FlushLater(id); } : std::function<void()>());
   return id;
 }
 
@@ -95,20 +95,41 @@ absl::StatusOr<RemoteToken> SessionPairs::PostOne(QueuePair& pair, const WorkReq
   return token;
 }
 
-absl::StatusOr<PostOutcome> SessionPairs::Post(QueuePairId id, std::span<const WorkRequest> requests) {
+void SessionPairs::ReportRefusal(const WorkRequest& request, const absl::Status& refusal, PostOutcome* outcome) {
+  if (outcome->failure.ok()) {
+    outcome->failure = OfRequest(refusal, outcome->posted);
+  }
+  if (std::holds_alternative<WorkRequest::FastRegister>(request.operation)) {
+    node_.observer.Report(FastRegisterRefused{});
+  }
+}
+
+absl::StatusOr<PostOutcome> SessionPairs::Post(QueuePairId id, std::span<const WorkRequest> requests,
+                                               Refusals refusals) {
   RNICD_ASSIGN_OR_RETURN(const HeldQueuePair held, HoldQueuePair(id));
   const WorkRequestResolver resolver(*held.pair, named_.regions, named_.windows, named_.addresses, ledger_);
   PostOutcome outcome;
+  bool receive_refused = false;
   for (const WorkRequest& request : requests) {
+    // Cancelled behind the one that was refused, so not worth a check, nor a second error. But a receive may be filled
+    // before the turn of an initiator request.
+    const bool is_receive = std::holds_alternative<WorkRequest::Receive>(request.operation);
+    if (!outcome.failure.ok() && (receive_refused || !is_receive)) {
+      held.pair->EnqueueRefused(request, outcome.failure);
+      ++outcome.posted;
+      continue;
+    }
     const absl::StatusOr<RemoteToken> token = PostOne(*held.pair, resolver, request);
     if (!token.ok()) {
-      outcome.failure = OfRequest(token.status(), outcome.posted);
-      if (std::holds_alternative<WorkRequest::FastRegister>(request.operation)) {
-        node_.observer.Report(FastRegisterRefused{});
+      ReportRefusal(request, token.status(), &outcome);
+      if (refusals == Refusals::kInOutcome) {
+        break;
       }
-      break;
-    }
-    if (token->value != 0) {
+      // What was posted before may begin, as this may fail the queue pair at once.
+      held.pair->device().Kick();
+      held.pair->EnqueueRefused(request, token.status());
+      receive_refused = is_receive;
+    } else if (token->value != 0) {
       // Most chains issue a token for each request, or none.
       outcome.issued_tokens.reserve(requests.size());
       outcome.issued_tokens.push_back({.request_index = outcome.posted, .remote_token = *token});
@@ -121,6 +142,17 @@ absl::StatusOr<PostOutcome> SessionPairs::Post(QueuePairId id, std::span<const W
     node_.observer.Report(TokensIssued{.remote = outcome.issued_tokens.size()});
   }
   return outcome;
+}
+
+// A session that is ending ends them anyway.
+void SessionPairs::FlushLater(QueuePairId id) {
+  if (const absl::StatusOr<SessionGuard> guard = lease_.Begin(); guard.ok()) {
+    requests_.RunOnWorker([this, id](const absl::Status& start) {
+      if (start.ok()) {
+        (void)Flush(id);  // Closed meanwhile.
+      }
+    });
+  }
 }
 
 // On a worker, because a queue pair is the caller: it pushed the completion that did not fit. A session that is ending

@@ -30,6 +30,17 @@ struct CreateQpArguments {
   CompletionQueueId initiator_queue;
   uint64_t context = 0;
   QueuePairLimits limits;
+  // Flushes the queue pair when its peer has ended.
+  bool flush_with_peer = false;
+};
+
+// How a request that is refused is reported.
+enum class Refusals : uint8_t {
+  // In the outcome. It ends the chain: what is behind it never happened.
+  kInOutcome,
+  // As a completion in its place, which fails the queue pair. All of the chain counts as posted; the outcome's failure
+  // is the first of them.
+  kAsCompletions,
 };
 
 struct QueuePairView {
@@ -57,7 +68,8 @@ class SessionPairs final : public SessionObjects<QueuePairId, QueuePair> {
   absl::Status Disconnect(QueuePairId id);
   absl::Status Flush(QueuePairId id);
   MaybePending<> Close(QueuePairId id, PendingChoice choice, const Done<>& done);
-  absl::StatusOr<PostOutcome> Post(QueuePairId id, std::span<const WorkRequest> requests);
+  absl::StatusOr<PostOutcome> Post(QueuePairId id, std::span<const WorkRequest> requests,
+                                   Refusals refusals = Refusals::kInOutcome);
 
  private:
   friend class Session;
@@ -68,8 +80,11 @@ class SessionPairs final : public SessionObjects<QueuePairId, QueuePair> {
   };
   absl::StatusOr<HeldQueuePair> HoldQueuePair(QueuePairId id);
   absl::StatusOr<RemoteToken> PostOne(QueuePair& pair, const WorkRequestResolver& resolver, const WorkRequest& request);
+  void ReportRefusal(const WorkRequest& request, const absl::Status& refusal, PostOutcome* outcome);
   // Ends the queue pairs of a dead queue, on a worker.
   void EndQueuePairsOf(const std::shared_ptr<CompletionQueue>& queue);
+  // Flushes on a worker, because the queue pair or its peer is the caller.
+  void FlushLater(QueuePairId id);
 
   const PairTables named_;
 };

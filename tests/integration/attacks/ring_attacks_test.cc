@@ -46,6 +46,7 @@ const Attack kRingAttacks[] = {
     {"impossible-indices", "rnicd_rings_broken_total"},
     {"entries-taken-back", "rnicd_ring_doorbells_total", kEntries},
     {"any-bytes", "rnicd_ring_refused_entries_total"},
+    {"without-outcome", "rnicd_ring_refused_entries_total"},
     {"payload-outside", "rnicd_ring_refused_entries_total"},
     {"rewritten-while-judged", "rnicd_ring_refused_entries_total"},
     {"no-outcome-read", "rnicd_ring_empty_wakeups_total"},

@@ -157,15 +157,6 @@ TEST_F(LibrnicdDataPath, ThreadsShareTheRing) {
   }
 }
 
-TEST_F(LibrnicdDataPath, AQueueGrowsToFourTimesItsDepth) {
-  const Client client = MustConnectWith(DataPath::kAutomatic);
-  CompletionQueue queue = Must(CompletionQueue::Create(client, 1));
-  EXPECT_TRUE(queue.Resize(256).ok());
-  EXPECT_TRUE(queue.Resize(1).ok());
-  CompletionQueue larger = Must(CompletionQueue::Create(client, 200));
-  EXPECT_TRUE(larger.Resize(800).ok());
-}
-
 TEST_F(LibrnicdDataPath, ThreadsThatPollAreToldThatTheSessionEnded) {
   Client client = MustConnectWith(DataPath::kAutomatic);
   CompletionQueue queue = Must(CompletionQueue::Create(client, 16));
@@ -177,7 +168,6 @@ TEST_F(LibrnicdDataPath, ThreadsThatPollAreToldThatTheSessionEnded) {
   EXPECT_FALSE(MemoryRegion::RegisterChain(client, {}, 1, 0).ok());
 }
 
-// It cannot grow as others can, since the adapter allows no more.
 TEST_F(LibrnicdDataPath, AQueueOfTheAdaptersDepthIsMapped) {
   const Client client = MustConnectWith(DataPath::kRings);
   const uint32_t depth = Must(client.QueryAdapterInfo()).max_cq_depth;

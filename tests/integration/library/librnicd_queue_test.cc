@@ -222,10 +222,10 @@ TEST_F(LibrnicdQueues, RefusedObjectsCarryTheirReasonAndLeaveNothing) {
   EXPECT_EQ(ErrorInfoOf(QueuePair::Create(taken, queue, {}).status()).field, "initiator_cq_id");
   const End other(daemon());
   EXPECT_TRUE(FailedWith(QueuePair::Create(owner.queue, other.queue, {}).status(), ErrorReason::OBJECT_NOT_FOUND));
-  EXPECT_TRUE(owner.queue.Resize(128).ok());
+  EXPECT_TRUE(owner.queue.Resize(32).ok());
   EXPECT_EQ(UsedBy(owner.client, "regions"), 0u);
   EXPECT_EQ(UsedBy(owner.client, "completion_queues"), 2u);
-  EXPECT_EQ(UsedBy(owner.client, "cq_entries"), 128u + 1);
+  EXPECT_EQ(UsedBy(owner.client, "cq_entries"), 32u + 1);
   EXPECT_EQ(UsedBy(owner.client, "queue_pairs"), 1u);
 }
 

@@ -114,6 +114,7 @@ class WitnessQueuePair final : public DeviceQueuePair {
     }
     return inner_->Enqueue(std::move(request));
   }
+  void EnqueueRefused(const provider::Completion& refusal) override { inner_->EnqueueRefused(refusal); }
   void Kick() override { inner_->Kick(); }
   void Flush() override { inner_->Flush(); }
   void Disconnect() override { inner_->Disconnect(); }

@@ -93,6 +93,21 @@ void SubmitAnyBytes(RingAttacker& attacker) {
   }
 }
 
+// Chains that are refused in every way, and nobody reads what becomes of them.
+void PostWithoutOutcome(RingAttacker& attacker) {
+  for (int action = 0; action < kActions; ++action) {
+    ring::Submission entry = attacker.SomeEntry();
+    entry.opcode = ring::Opcode::kPost;
+    entry.flags = ring::kFlagNoOutcome;
+    entry.count = attacker.Below(2) == 0 ? ring::kChainMax : attacker.Edge();
+    attacker.FillPayload();
+    attacker.Submit(entry);
+  }
+  if (attacker.HasEnded()) {
+    attacker.Reopen();
+  }
+}
+
 void NamePayloadOutside(RingAttacker& attacker) {
   for (int action = 0; action < kActions; ++action) {
     ring::Submission entry = attacker.SomeEntry();
@@ -300,6 +315,7 @@ const Attack kAttacks[] = {
     {"impossible-indices", WriteImpossibleIndices},
     {"entries-taken-back", TakeEntriesBack},
     {"any-bytes", SubmitAnyBytes},
+    {"without-outcome", PostWithoutOutcome},
     {"payload-outside", NamePayloadOutside},
     {"rewritten-while-judged", RewriteWhileJudged},
     {"no-outcome-read", ReadNoOutcomes},
