@@ -1,4 +1,4 @@
-# Installed files by component: rnicd (the daemon, its tool and their data files), librnicd (headers and libraries for
+# Installed files by component: rnicd (the daemon, its tool and their data files), librnicd0 (librnicd.so), librnicd (headers and libraries for
 # building programs), device-plugin and fr-dkms (the sources of the kernel module, for DKMS). Each is also a Debian package (packaging.cmake). The rules for programs and
 # libraries are beside their targets; those for files are here.
 include(GNUInstallDirs)
@@ -30,8 +30,8 @@ if(TARGET rnicd-device-plugin)
   install(FILES deploy/man/rnicd-device-plugin.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT device-plugin)
 endif()
 
-# The symbols of all programs, where debuggers look for them: under the build id that the linker wrote.
-foreach(program rnicd rnicctl rnicd-device-plugin)
+# The symbols of all programs and of librnicd.so, where debuggers look for them: under the build id that the linker wrote.
+foreach(program rnicd rnicctl rnicd-device-plugin rnicd_shared)
   if(TARGET ${program})
     install(CODE "set(program \"$<TARGET_FILE:${program}>\")\nset(OBJCOPY \"${CMAKE_OBJCOPY}\")" COMPONENT debug-symbols EXCLUDE_FROM_ALL)
     install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_debug_symbols.cmake COMPONENT debug-symbols EXCLUDE_FROM_ALL)

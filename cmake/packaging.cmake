@@ -7,7 +7,7 @@ set(CPACK_PACKAGE_VENDOR rnicd)
 # Each package has its own description; CPack would prepend a common one.
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
-set(CPACK_COMPONENTS_ALL rnicd librnicd debug-symbols)
+set(CPACK_COMPONENTS_ALL rnicd librnicd0 librnicd debug-symbols)
 if(CMAKE_CROSSCOMPILING)
   include(cmake/cross_packaging.cmake)
 else()
@@ -52,13 +52,23 @@ set(CPACK_DEBIAN_RNICD_PACKAGE_RECOMMENDS "ibverbs-providers, rdma-core")
 set(CPACK_DEBIAN_RNICD_PACKAGE_CONTROL_EXTRA ${CPACK_RNICD_DEBIAN_DIR}/conffiles ${CPACK_RNICD_DEBIAN_DIR}/postinst
     ${CPACK_RNICD_DEBIAN_DIR}/prerm ${CPACK_RNICD_DEBIAN_DIR}/postrm)
 
+set(CPACK_DEBIAN_LIBRNICD0_PACKAGE_NAME librnicd0)
+set(CPACK_DEBIAN_LIBRNICD0_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_LIBRNICD0_DESCRIPTION "Registered RDMA memory for unprivileged processes (library)
+librnicd.so talks to the daemon rnicd: allocate memory, register it, give its
+tokens to peers, transfer. It starts no thread and needs few libraries.")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/librnicd0/shlibs CONTENT "librnicd 0 librnicd0 (>= ${PROJECT_VERSION})\n")
+set(CPACK_DEBIAN_LIBRNICD0_PACKAGE_CONTROL_EXTRA
+    ${PROJECT_BINARY_DIR}/librnicd0/shlibs ${CPACK_RNICD_DEBIAN_DIR}/librnicd0/triggers)
+
 set(CPACK_DEBIAN_LIBRNICD_PACKAGE_NAME librnicd-dev)
 set(CPACK_DEBIAN_LIBRNICD_PACKAGE_SECTION libdevel)
-set(CPACK_COMPONENT_LIBRNICD_DESCRIPTION "Registered RDMA memory for unprivileged processes (C++ library)
-Headers, static libraries and a pkg-config file of librnicd, which talks to
-the daemon rnicd: allocate memory, register it, give its tokens to peers.")
+set(CPACK_COMPONENT_LIBRNICD_DESCRIPTION "Registered RDMA memory for unprivileged processes (development)
+For C: rnicd.h, its manual pages, and files of pkg-config (librnicd) and CMake
+(rnicd::rnicd). For C++: headers and static libraries (librnicd-cpp).")
 # Packages that its headers include and its pkg-config file requires.
-set(CPACK_DEBIAN_LIBRNICD_PACKAGE_DEPENDS "libnghttp2-dev, libprotobuf-dev, libabsl-dev, libssl-dev")
+set(CPACK_DEBIAN_LIBRNICD_PACKAGE_DEPENDS
+    "librnicd0 (= ${PROJECT_VERSION}-1), libnghttp2-dev, libprotobuf-dev, libabsl-dev, libssl-dev")
 set(CPACK_DEBIAN_LIBRNICD_PACKAGE_SHLIBDEPS OFF)
 
 set(CPACK_DEBIAN_DEVICE-PLUGIN_PACKAGE_NAME rnicd-device-plugin)
@@ -107,8 +117,8 @@ set(CPACK_DEBIAN_FR-DKMS_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/dkms/postin
 set(CPACK_DEBIAN_DEBUG-SYMBOLS_PACKAGE_NAME rnicd-dbgsym)
 set(CPACK_DEBIAN_DEBUG-SYMBOLS_PACKAGE_SECTION debug)
 set(CPACK_COMPONENT_DEBUG-SYMBOLS_DESCRIPTION "Debug symbols of the programs of rnicd
-Debuggers find them by the build id of the program: rnicd, rnicctl and
-rnicd-device-plugin.")
+Debuggers find them by the build id of the file: rnicd, rnicctl,
+rnicd-device-plugin and librnicd.so.")
 set(CPACK_DEBIAN_DEBUG-SYMBOLS_PACKAGE_SHLIBDEPS OFF)
 
 include(CPack)
@@ -117,9 +127,12 @@ include(CPack)
 add_custom_target(packages COMMAND ${CMAKE_CPACK_COMMAND} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}
     USES_TERMINAL VERBATIM)
 add_dependencies(packages rnicd rnicctl rnicd_client)
-if(TARGET rnicd-device-plugin)
-  add_dependencies(packages rnicd-device-plugin)
-endif()
+# Not in every build.
+foreach(target rnicd-device-plugin rnicd_shared rnicd_manual)
+  if(TARGET ${target})
+    add_dependencies(packages ${target})
+  endif()
+endforeach()
 if(TARGET rnicd_wheel)
   add_dependencies(packages rnicd_wheel)
 endif()

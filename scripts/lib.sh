@@ -53,6 +53,37 @@ as_root() {
   fi
 }
 
+# debian_archives TYPE RELEASE: lines for apt of type deb or deb-src, with the archives from which this machine has its
+# release.
+debian_archives() {
+  # shellcheck disable=SC2016  # apt expands it
+  apt-get indextargets --format '$(REPO_URI) $(CODENAME)' "Created-By: Packages" "Component: main" |
+    sed -n "s#^#$1 [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] #; s# $RELEASE# $2#p" |
+    sed 's#$# main#' | sort -u
+}
+
+# A private apt in a folder, for source packages, because few machines have them in their lists.
+make_source_apt() {
+  mkdir -p "$1"/{lists/partial,cache/archives/partial}
+  debian_archives deb-src "$RELEASE" >"$1/sources.list"
+  cat >"$1/apt.conf" <<EOT
+Dir::Etc::sourcelist "$1/sources.list";
+Dir::Etc::sourceparts "-";
+Dir::State::lists "$1/lists";
+Dir::Cache "$1/cache";
+APT::Sandbox::User "root";
+EOT
+  APT_CONFIG=$1/apt.conf apt-get -qq update
+}
+
+# unpack_source APT FOLDER SOURCE VERSION: the source package, with Debian's changes, as FOLDER/source. APT is the folder of
+# the private apt, which is made if it is not there.
+unpack_source() {
+  if [[ ! -f $1/apt.conf ]]; then make_source_apt "$1"; fi
+  (cd "$2" && APT_CONFIG=$1/apt.conf apt-get -qq --download-only --only-source source "$3=$4") &&
+    dpkg-source --no-check -x "$2"/*.dsc "$2/source" >"$2/unpack.log"
+}
+
 # install_tools PACKAGE...: those that are not installed. For scripts that need more than scripts/setup gives. Where apt
 # does not have one of them, the script is left out.
 install_tools() {

@@ -16,6 +16,8 @@ set(RNICD_TIERS
     "rnicd_conformance                                first    -           -"
     "rnicd_conformance_rings                          all      all         all"
     "rnicd_conformance_networkdirect                  night    -           -"
+    "shared_object|manual_pages                       first    -           -"
+    "rnicd_library|library_abi                        all      -           -"
     "rnicd_integration_first                          first    -           -"
     "rnicd_integration                                all      all         -"
     "rnicd_integration_slow                           all      -           -"

@@ -37,7 +37,7 @@ check_packages() {
   build arm64 packages
   local file folder name
   folder=$runtime/packages
-  for name in rnicd rnicd-device-plugin rnicd-dbgsym librnicd-dev; do
+  for name in rnicd rnicd-device-plugin rnicd-dbgsym librnicd0 librnicd-dev; do
     file=$(compgen -G "$DEB_FOLDER/${name}_*_arm64.deb") || file=/none
     check "$name has a package for arm64" test -f "$file"
     [[ -f $file ]] || continue
@@ -51,6 +51,7 @@ check_packages() {
         check "what $name depends on exists" dependencies_exist "$file"
         ;;
       rnicd-dbgsym) check "symbols are of arm64" symbols_are_for_arm64 "$folder" ;;
+      librnicd0) check "librnicd.so is of arm64" is_for_arm64 "$(find "$folder" -name 'librnicd.so.*.*')" ;;
       *) check "a program links with $name" program_links "$folder" ;;
     esac
   done
@@ -67,11 +68,11 @@ symbols_are_for_arm64() {
 # Compiles and links the example with the files of librnicd-dev.
 program_links() {
   local pc
-  pc=$(dirname "$(find "$1" -name librnicd.pc)")
+  pc=$(dirname "$(find "$1" -name librnicd-cpp.pc)")
   export PKG_CONFIG_PATH=$pc PKG_CONFIG_SYSROOT_DIR="" PKG_CONFIG_LIBDIR=$SYSROOT/usr/lib/aarch64-linux-gnu/pkgconfig
   # shellcheck disable=SC2046  # options, a word each
   aarch64-linux-gnu-g++ --sysroot="$SYSROOT" -std=c++20 -o "$1/program" examples/register_memory.cc \
-    $(pkg-config --cflags --libs librnicd) && is_for_arm64 "$1/program"
+    $(pkg-config --cflags --libs librnicd-cpp) && is_for_arm64 "$1/program"
 }
 
 lint_packages() { lintian --allow-root --fail-on error,warning "$DEB_FOLDER"/*.deb; }

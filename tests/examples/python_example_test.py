@@ -1,6 +1,6 @@
-"""Runs examples/python against a real daemon, and checks that docs/WORKLOADS.md describes both correctly.
+"""Runs examples/python and examples/c against a real daemon, and checks that docs/WORKLOADS.md describes both correctly.
 
-usage: python_example_test.py --source REPOSITORY --rnicd PROGRAM --rnicctl PROGRAM
+usage: python_example_test.py --source REPOSITORY --rnicd PROGRAM --rnicctl PROGRAM --hello PROGRAM
 """
 
 import argparse
@@ -147,6 +147,22 @@ class Example(WithADaemon):
             register_memory.await_event(iter([]), "request_completed")
 
 
+class Hello(WithADaemon):
+    def run_hello(self, socket_dir):
+        return subprocess.run([given.hello, socket_dir], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+
+    def test_writes_to_itself_and_leaves_nothing(self):
+        done = self.run_hello(self.daemon.socket_dir)
+        self.assertEqual(done.stdout, "request 7: status 0, and the other half says hello\n", done)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.daemon.status()["sessions"], 0)
+
+    def test_says_that_nobody_answers(self):
+        done = self.run_hello(self.daemon.socket_dir + "/nowhere")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("session: no answer from rnicd", done.stderr)
+
+
 class FdChannel(WithADaemon):
     """Sends the bytes of the page, not those of a library."""
 
@@ -247,7 +263,7 @@ class Page(unittest.TestCase):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("--source", "--rnicd", "--rnicctl"):
+    for name in ("--source", "--rnicd", "--rnicctl", "--hello"):
         parser.add_argument(name, type=Path, required=True)
     parser.parse_args(namespace=given)
     unittest.main(argv=[sys.argv[0], "--verbose"])

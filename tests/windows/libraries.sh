@@ -1,7 +1,6 @@
 # shellcheck shell=bash
 # Sourced by scripts/windows-test, after lib.sh: the libraries that the build for Windows links, made from Debian's source
-# packages, in a folder that all clones of this user share. Changes no setting of this machine: apt gets a private
-# configuration for the source packages.
+# packages, in a folder that all clones of this user share. Changes no setting of this machine.
 
 # cmake/windows.cmake looks there, too.
 WINDOWS_DIR=${RNICD_WINDOWS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/rnicd/windows}
@@ -26,34 +25,6 @@ ALL_LIBRARIES=(
   'cares libc-ares-dev'
   'grpc libgrpc++-dev'
 )
-
-# A private apt: the repositories of this machine, but their source packages. Prints the name of its configuration.
-private_apt() {
-  local folder=$1
-  mkdir -p "$folder"/{lists/partial,cache/archives/partial}
-  # shellcheck disable=SC2016  # words of apt, not of the shell
-  apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
-    grep -F bookworm | sort -u >"$folder/sources.list"
-  cat >"$folder/apt.conf" <<EOT
-Dir::Etc::sourcelist "$folder/sources.list";
-Dir::Etc::sourceparts "-";
-Dir::State::lists "$folder/lists";
-Dir::Cache "$folder/cache";
-APT::Sandbox::User "root";
-EOT
-  say "$folder/apt.conf"
-}
-
-# unpack_source FOLDER SOURCE VERSION: the source package, with Debian's changes, as FOLDER/source.
-unpack_source() {
-  local folder=$1 conf=$WINDOWS_DIR/apt/apt.conf
-  if [[ ! -f $conf ]]; then
-    private_apt "$WINDOWS_DIR/apt" >/dev/null
-    APT_CONFIG=$conf apt-get -qq update
-  fi
-  (cd "$folder" && APT_CONFIG=$conf apt-get -qq --download-only --only-source source "$2=$3") &&
-    dpkg-source --no-check -x "$folder"/*.dsc "$folder/source" >"$folder/unpack.log"
-}
 
 # The commands of a function that makes a library are joined with &&: as it is called in a condition, no failure ends it.
 
@@ -165,7 +136,7 @@ prepare_library() {
   rm -f "$WINDOWS_DIR/made-from/$name"
   folder=$(mktemp -d "$WINDOWS_DIR/new.XXXXXX")
   # shellcheck disable=SC2086  # two words
-  if ! { unpack_source "$folder" $source && "make_$name" "$folder"; } >"$WINDOWS_DIR/$name.log" 2>&1; then
+  if ! { unpack_source "$WINDOWS_DIR/apt" "$folder" $source && "make_$name" "$folder"; } >"$WINDOWS_DIR/$name.log" 2>&1; then
     tail -n 30 "$WINDOWS_DIR/$name.log"
     fail "could not make $name; the log is $WINDOWS_DIR/$name.log"
   fi
