@@ -62,10 +62,10 @@ debian_archives() {
     sed 's#$# main#' | sort -u
 }
 
-# A private apt in a folder, for source packages, because few machines have them in their lists.
+# make_source_apt FOLDER [RELEASE]: a private apt for source packages, because few machines have them in their lists.
 make_source_apt() {
   mkdir -p "$1"/{lists/partial,cache/archives/partial}
-  debian_archives deb-src "$RELEASE" >"$1/sources.list"
+  debian_archives deb-src "${2:-$RELEASE}" >"$1/sources.list"
   cat >"$1/apt.conf" <<EOT
 Dir::Etc::sourcelist "$1/sources.list";
 Dir::Etc::sourceparts "-";

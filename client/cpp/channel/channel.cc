@@ -204,11 +204,8 @@ void Channel::Flush() {
     if (sent == kTryLater) {
       return;
     }
-    if (sent < 0) {
-      Fail("the daemon closed the connection");
-    } else {
-      output_.erase(0, static_cast<size_t>(sent));
-    }
+    // It has closed the connection: what it sent before is read first, then the end.
+    output_.erase(0, sent < 0 ? output_.size() : static_cast<size_t>(sent));
   }
   if (failure_.ok() && http2_.finished()) {
     Fail("the daemon closed the connection");

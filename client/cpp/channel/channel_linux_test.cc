@@ -201,6 +201,17 @@ TEST_F(ChannelTest, EventsArriveInOrderWhileCallsWait) {
   EXPECT_EQ(last.end->code(), StatusCode::kUnavailable);
 }
 
+TEST_F(ChannelTest, WhatTheDaemonSentBeforeItHungUpIsReadByACallThatComesTooLate) {
+  daemon_.channel().OpenEvents("/test/Events", "");
+  daemon_.Send(daemon_.Next().stream, "last");
+  daemon_.HangUp();
+  auto late = Call("");
+  EXPECT_EQ(FailureOf(late), StatusCode::kUnavailable);
+  const Channel::Events events = daemon_.channel().TakeEvents();
+  EXPECT_EQ(events.messages, std::vector<std::string>{"last"});
+  EXPECT_TRUE(events.end.has_value());
+}
+
 TEST_F(ChannelTest, AThreadThatWaitsForEventsLearnsThatAnotherTookThem) {
   daemon_.channel().OpenEvents("/test/Events", "");
   const int32_t events = daemon_.Next().stream;
