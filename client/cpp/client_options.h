@@ -16,7 +16,7 @@ enum class DataPath : uint8_t {
   // As kRings where the daemon serves rings, else as kCalls. The environment variable RNICD_DATA_PATH, set to "calls"
   // or "rings", selects one of them.
   kAutomatic,
-  // Each is a gRPC call.
+  // Each is a call.
   kCalls,
   // Through memory that this process and the daemon share, without a call for each. If the daemon serves no rings, or
   // no further ring or queue for this session, operations that need one fail with the reason. Refused on Windows.

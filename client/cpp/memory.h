@@ -43,7 +43,8 @@ struct AllocateOptions {
   // the memory costs a page fault, 250 ms for a GiB in all. The pages themselves are there either way.
   bool populate = true;
   // Called while an allocation is made that takes long, with the bytes that are ready and those in all; at most once
-  // for each 64th of it. On a thread of gRPC's; must be quick and call nothing of the client. Empty: never.
+  // for each 64th of it. On librnicd's thread, or in Client::Progress, which then another thread must call meanwhile;
+  // must be quick and call nothing of the client. Empty: never.
   std::function<void(uint64_t populated_bytes, uint64_t size)> on_progress;
 };
 

@@ -33,8 +33,9 @@ struct RegionRange {
 // `flags` are kMrFlag values of base/ndk/access_rights.h combined by OR; 0 allows local reads only.
 // Lifetime: keeps its Memory and the session. The destructor deregisters and closes within
 //           ClientOptions::release_deadline. A moved-from region is not registered and may be destroyed or assigned.
-// Threads:  const methods are safe from several threads, the others are not. Callbacks run on a gRPC thread, or on
-//           the caller's before the call returns; they must not block for long, but may use and drop any object.
+// Threads:  const methods are safe from several threads, the others are not. Callbacks run on librnicd's thread, in
+//           Client::Progress, or on the caller's before the call returns; they must not block for long, but may use
+//           and drop any object.
 // Errors:   registering: LENGTH_ZERO, LENGTH_ABOVE_ADAPTER_LIMIT, MDL_*, FLAGS_*, QUOTA_REGIONS, QUOTA_PINNED_BYTES,
 //           DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED; transport failures. After a failure nothing is left behind.
 // Source:   NDK_FN_CREATE_MR, NDK_FN_REGISTER_MR, NDK_FN_DEREGISTER_MR.

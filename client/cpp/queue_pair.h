@@ -37,8 +37,8 @@ struct QueuePairOptions {
   // Flush when the peer has disconnected, failed or died. Create fails with kUnimplemented where the daemon is older
   // than this option.
   bool flush_with_peer = false;
-  // Called at most once, when the peer disconnected or is dead. This does not flush requests. Runs on a gRPC thread;
-  // must not block for long, but may use and drop any object. May be empty.
+  // Called at most once, when the peer disconnected or is dead. This does not flush requests. Runs on librnicd's
+  // thread or in Client::Progress; must not block for long, but may use and drop any object. May be empty.
   std::function<void()> on_disconnected;
 };
 

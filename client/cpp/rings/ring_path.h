@@ -23,7 +23,7 @@
 namespace rnicd::inline client {
 
 // The requests that travel through the connection's ring, if it has one; it is opened by the first of them. Each
-// returns nothing when its caller must make the gRPC call instead: rings are not wanted or not served, the ring has
+// returns nothing when its caller must make the call instead: rings are not wanted or not served, the ring has
 // ended, or the request does not fit. The outcome is that of the call, errors included. With DataPath::kRings a ring
 // that cannot be opened or has ended fails the request with the reason.
 // Lifetime: owned by its connection.

@@ -11,7 +11,7 @@ namespace rnicd::ctl {
 
 // Waits until a duration has passed, SIGINT or SIGTERM arrives, on Windows Ctrl-C or another end of the console, or the
 // session ends.
-// Lifetime: create it before the first gRPC object: it blocks the two signals, and gRPC's threads must inherit that.
+// Lifetime: create it before the first Client: it blocks the two signals, and librnicd's thread must inherit that.
 //           Must outlive the Client that reports to OnSessionEnded. Its destructor restores the signals.
 // Threads:  OnSessionEnded may be called from any thread.
 class Hold {

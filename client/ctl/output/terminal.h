@@ -15,7 +15,7 @@ struct ScreenSize {
 };
 
 // A screen that is redrawn repeatedly, and the user's keys.
-// Lifetime: create it before the first gRPC object: on Linux it blocks SIGINT, SIGTERM and SIGWINCH, and gRPC's threads
+// Lifetime: create it before the first Client: on Linux it blocks SIGINT, SIGTERM and SIGWINCH, and librnicd's thread
 //           must inherit that. Its destructor restores the terminal and the signals.
 // Threads:  one.
 class Terminal {
