@@ -1,5 +1,5 @@
 // The C interface against the real daemon: callbacks, by rnicd_progress and by the library's thread; the end of the
-// session and of the daemon; children made by fork.
+// session; children made by fork.
 #include <poll.h>
 
 #include <atomic>
@@ -231,46 +231,6 @@ TEST_F(RnicdHeldInC, CloseOfTheSessionCallsBackForWhatIsPending) {
   EXPECT_EQ(told.mr != nullptr, told.error.code == 0);
   rnicd_close_mr(told.mr.release());
   EXPECT_EQ(rnicd_close_memory(memory), -ECONNRESET);
-}
-
-// Each of the functions that speak with the daemon.
-TEST(RnicdKilledDaemonInC, EveryCallSaysSoAndTheEndIsReportedOnce) {
-  auto daemon = DaemonProcess::Start();
-  ASSERT_TRUE(daemon.ok()) << daemon.status();
-  ToldInC told;
-  {
-    LoopInC loop(**daemon);
-    InC<rnicd_session> watcher = SessionInC(**daemon, OptionsWithEnd(told, 0));
-    InC<rnicd_fast_mr> fast = MakeInC<rnicd_fast_mr>(rnicd_create_fast_mr, loop.session.get(), 4u, 0u);
-    (*daemon)->KillHard();
-    told.Progress(watcher.get());
-    EXPECT_EQ(told.error.code, ECONNRESET);
-    EXPECT_EQ(told.error.reason, 0u);
-    EXPECT_EQ(rnicd_query_session(loop.session.get(), nullptr, 0), -ECONNRESET);
-    auto info = RNICD_INIT(rnicd_adapter_info);
-    EXPECT_EQ(rnicd_query_adapter(loop.session.get(), &info), -ECONNRESET);
-    rnicd_mr* mr = nullptr;
-    EXPECT_EQ(rnicd_register_mr(loop.memory.get(), 0, 1, 0, &mr), -ECONNRESET);
-    EXPECT_EQ(rnicd_chain_write(loop.chain.get(), nullptr, 0, 0, 0, 0, 0), 0);
-    EXPECT_EQ(rnicd_post(loop.qp.get(), loop.chain.get()), -ECONNRESET);
-    rnicd_completion completion = {};
-    EXPECT_EQ(rnicd_poll_cq_for(loop.cq.get(), &completion, 1, -1), -ECONNRESET);
-    EXPECT_EQ(rnicd_arm_cq(loop.cq.get(), RNICD_NOTIFY_ANY), -ECONNRESET);
-    EXPECT_EQ(rnicd_wait_cq(loop.cq.get(), -1), -ECONNRESET);
-    EXPECT_EQ(rnicd_qp_state(loop.qp.get()), -ECONNRESET);
-    uint32_t token = 0;
-    EXPECT_EQ(rnicd_fast_mr_token(fast.get(), &token), -ECONNRESET);
-    // The bytes are still there.
-    *loop.at(0) = 'x';
-    EXPECT_EQ(rnicd_close_fast_mr(fast.release()), -ECONNRESET);
-    EXPECT_EQ(rnicd_close_qp(loop.qp.release()), -ECONNRESET);
-    EXPECT_EQ(rnicd_close_cq(loop.cq.release()), -ECONNRESET);
-    EXPECT_EQ(rnicd_close_mr(loop.mr.release()), -ECONNRESET);
-    EXPECT_EQ(rnicd_close_memory(loop.memory.release()), -ECONNRESET);
-    ExpectOver(std::move(loop.session));
-    ExpectOver(std::move(watcher));
-  }
-  EXPECT_EQ(told.calls, 1);
 }
 
 // The program is in C, and has no thread but its own.
