@@ -99,19 +99,22 @@ def _values(values, minutes):
 
 def play_all(plays, begin):
     """Each play leaves the readings of a whole hour, and answers the alerts that must fire. `begin` makes the hour of a
-    play, which may use a folder. Returns the name, series and alerts of each hour, and the number of failed plays."""
+    play, which may use a folder. Returns the name, series and alerts of each hour, and the number of failed plays. No
+    process is left, also not when a play raises."""
     hours, failed = [], 0
     with tempfile.TemporaryDirectory(prefix="rnicd-hours.") as folder:
-        for play in plays:
-            problem, name = "", play.__name__.replace("_", " ")
-            try:
-                hour = begin(Path(folder) / play.__name__)
-                expected = play(hour)
-                hours.append((name, hour.input_series(), sorted(expected)))
-            except AssertionError as error:
-                problem, failed = str(error), failed + 1
-            print(f"{'FAILED' if problem else 'played':>6}  {name} {problem}", flush=True)
-        Process.end_all()
+        try:
+            for play in plays:
+                problem, name = "", play.__name__.replace("_", " ")
+                try:
+                    hour = begin(Path(folder) / play.__name__)
+                    expected = play(hour)
+                    hours.append((name, hour.input_series(), sorted(expected)))
+                except AssertionError as error:
+                    problem, failed = str(error), failed + 1
+                print(f"{'FAILED' if problem else 'played':>6}  {name} {problem}", flush=True)
+        finally:
+            Process.end_all()
     return hours, failed
 
 

@@ -184,7 +184,6 @@ def main():
     try:
         hours, failed = play_all(HOURS, begin)
     finally:
-        Process.end_all()
         if Path("/sys/class/net/vc").exists():
             CARD.remove()
             CARD.wait_until_gone()
