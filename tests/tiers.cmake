@@ -47,6 +47,7 @@ set(RNICD_TIERS
     # Scripts that make what they need.
     "soak|fuzz                                        -        night       -"
     "interop|container|arm64|windows|debian13         night    -           -"
+    "example_rust                                     night    -           -"
     "(booted_)?packages                               night    -           -")
 
 foreach(tier first all night)

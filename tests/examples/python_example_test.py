@@ -1,6 +1,8 @@
 """Runs examples/python and examples/c against a real daemon, and checks that docs/WORKLOADS.md describes both correctly.
 
-usage: python_example_test.py --source REPOSITORY --rnicd PROGRAM --rnicctl PROGRAM --hello PROGRAM
+usage: python_example_test.py --source REPOSITORY --rnicd PROGRAM --rnicctl PROGRAM --hello PROGRAM [TEST...]
+
+With TEST only those, as in "Hello", which is also what the program of examples/rust does.
 """
 
 import argparse
@@ -265,8 +267,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--source", "--rnicd", "--rnicctl", "--hello"):
         parser.add_argument(name, type=Path, required=True)
+    parser.add_argument("tests", nargs="*")
     parser.parse_args(namespace=given)
-    unittest.main(argv=[sys.argv[0], "--verbose"])
+    unittest.main(argv=[sys.argv[0], "--verbose", *given.tests])
 
 
 if __name__ == "__main__":
