@@ -13,8 +13,8 @@ namespace rnicd::inline client {
 
 // How work requests and registrations travel to the daemon, and completions back.
 enum class DataPath : uint8_t {
-  // As kRings where the daemon serves rings, else as kCalls. The environment variable RNICD_DATA_PATH, set to "calls"
-  // or "rings", selects one of them.
+  // As kRings where the daemon serves rings, but with calls for the first few registrations; else as kCalls. The
+  // environment variable RNICD_DATA_PATH, set to "calls" or "rings", selects one of them.
   kAutomatic,
   // Each is a call.
   kCalls,

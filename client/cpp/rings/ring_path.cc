@@ -251,6 +251,10 @@ std::optional<absl::Status> RingPath::Arm(CompletionQueueId queue, CqNotifyType 
 }
 
 RingPath::Reply RingPath::Execute(const RingRequest& request, absl::FunctionRef<void(std::byte*)> encode) {
+  if (data_path_ == DataPath::kAutomatic && opened_.load(std::memory_order_acquire) == nullptr &&
+      calls_.fetch_add(1, std::memory_order_relaxed) < kCallsFirst) {
+    return std::nullopt;
+  }
   const std::optional<absl::StatusOr<RingChannel*>> channel = Channel();
   if (!channel.has_value()) {
     return std::nullopt;

@@ -22,15 +22,18 @@
 
 namespace rnicd::inline client {
 
-// The requests that travel through the connection's ring, if it has one; it is opened by the first of them. Each
-// returns nothing when its caller must make the call instead: rings are not wanted or not served, the ring has
-// ended, or the request does not fit. The outcome is that of the call, errors included. With DataPath::kRings a ring
-// that cannot be opened or has ended fails the request with the reason.
+// The requests that travel through the connection's ring, if it has one. It is opened by the first post, or by another
+// request when there were kCallsFirst of them; with DataPath::kRings by the first of any kind.
+// Each returns nothing when its caller must make the call instead: the ring is not open yet, not wanted or not served,
+// has ended, or the request does not fit. The outcome is that of the call, errors included. With DataPath::kRings a
+// ring that cannot be opened or has ended fails the request with the reason.
 // Lifetime: owned by its connection.
 // Threads: safe.
 class RingPath {
  public:
   using Opener = std::function<absl::StatusOr<std::unique_ptr<RingChannel>>()>;
+  // To open a ring takes as long as some six calls, so a program that registers a little memory is better off without.
+  static constexpr int kCallsFirst = 8;
   // `open` is called once at most, if `data_path` allows rings.
   RingPath(DataPath data_path, Opener open) : data_path_(data_path), open_(std::move(open)) {}
 
@@ -66,6 +69,8 @@ class RingPath {
   std::atomic<RingChannel*> opened_ = nullptr;
   // Nothing is opened any more.
   std::atomic<bool> refused_ = false;
+  // Requests, other than posts, before the ring was opened.
+  std::atomic<int> calls_ = 0;
 
   // Held while the ring is being opened.
   mutable Mutex mutex_;

@@ -29,7 +29,7 @@ class RingPathTest : public testing::Test {
   }
 
   ScriptedRing ring_{kPathEntries};
-  RingPath path_{DataPath::kAutomatic, [this] { return ring_.Open(); }};
+  RingPath path_{DataPath::kRings, [this] { return ring_.Open(); }};
 };
 
 TEST_F(RingPathTest, PostsAChainAndReturnsItsTokens) {
@@ -229,9 +229,9 @@ TEST(RingPath, WithoutARingCallsOrFailsAndAsksOnce) {
       return MakeError(ErrorReason::QUOTA_RINGS);
     });
     for (int turn = 0; turn < 2; ++turn) {
-      const std::optional<absl::Status> armed = path.Arm(CompletionQueueId{1}, CqNotifyType::kAny);
-      EXPECT_EQ(armed.has_value(), data_path == DataPath::kRings);
-      EXPECT_TRUE(!armed.has_value() || FailedWith(*armed, ErrorReason::QUOTA_RINGS));
+      const std::optional<absl::Status> posted = path.PostWithoutOutcome(kQueuePair, Chain(1));
+      EXPECT_EQ(posted.has_value(), data_path == DataPath::kRings);
+      EXPECT_TRUE(!posted.has_value() || FailedWith(*posted, ErrorReason::QUOTA_RINGS));
     }
     EXPECT_EQ(opened, 1);
   }
@@ -241,7 +241,21 @@ TEST(RingPath, ARingThatIsOpenedAfterTheSessionEndedIsOver) {
   ScriptedRing ring(kPathEntries);
   RingPath path(DataPath::kAutomatic, [&] { return ring.Open(); });
   path.End(MakeError(ErrorReason::SESSION_ENDING));
-  EXPECT_FALSE(path.GetRemoteToken(MemoryRegionId{1}).has_value());
+  EXPECT_FALSE(path.Post(kQueuePair, Chain(1)).has_value());
+}
+
+TEST(RingPath, FewRequestsOtherThanPostsOpenNoRing) {
+  int opened = 0;
+  RingPath path(DataPath::kAutomatic, [&]() -> absl::StatusOr<std::unique_ptr<RingChannel>> {
+    ++opened;
+    return MakeError(ErrorReason::QUOTA_RINGS);
+  });
+  for (int request = 0; request < RingPath::kCallsFirst; ++request) {
+    EXPECT_FALSE(path.Deregister(MemoryRegionId{1}).has_value());
+  }
+  EXPECT_EQ(opened, 0);
+  EXPECT_FALSE(path.Deregister(MemoryRegionId{1}).has_value());
+  EXPECT_EQ(opened, 1);
 }
 
 }  // namespace
