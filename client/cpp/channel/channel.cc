@@ -42,7 +42,10 @@ absl::Status StatusFrom(const http2::Status& status) {
 }
 
 Channel::Channel(DaemonSocket socket)
-    : socket_(std::move(socket)), process_(ProcessId()), http2_(socket_.authorization), buffer_(kReadBytes) {}
+    : socket_(std::move(socket)),
+      process_(ProcessId()),
+      http2_(socket_.authorization),
+      buffer_(std::make_unique_for_overwrite<char[]>(kReadBytes)) {}
 
 Channel::~Channel() { Close(); }
 
@@ -127,7 +130,7 @@ void Channel::ReadWaiting() {
   }
   MutexLock lock(mutex_);
   if (!reading_ && failure_.ok()) {
-    Take(ReadSocket(socket_.socket.get(), buffer_, true));
+    Take(ReadSocket(socket_.socket.get(), {buffer_.get(), kReadBytes}, true));
     Flush();
   }
 }
@@ -176,7 +179,7 @@ void Channel::Read(Instant deadline) {
   mutex_.Unlock();
   int64_t bytes = kTryLater;
   if (AwaitSocket(socket_.socket.get(), also_writable, deadline)) {
-    bytes = ReadSocket(socket_.socket.get(), buffer_, true);
+    bytes = ReadSocket(socket_.socket.get(), {buffer_.get(), kReadBytes}, true);
   }
   mutex_.Lock();
   reading_ = false;
@@ -187,7 +190,7 @@ void Channel::Read(Instant deadline) {
 void Channel::Take(int64_t bytes) {
   if (bytes == 0 || bytes == kSocketFailed) {
     Fail("the daemon closed the connection");
-  } else if (bytes > 0 && !http2_.Receive(std::string_view(buffer_.data(), static_cast<size_t>(bytes)))) {
+  } else if (bytes > 0 && !http2_.Receive(std::string_view(buffer_.get(), static_cast<size_t>(bytes)))) {
     Fail("the daemon's answer is not HTTP/2");
   }
   if (events_ != nullptr && (events_->has_message() || events_->over())) {

@@ -93,7 +93,8 @@ class Channel {
   absl::Status failure_ RNICD_GUARDED_BY(mutex_);
   // True while a thread waits on the socket. Only that thread uses the buffer.
   bool reading_ RNICD_GUARDED_BY(mutex_) = false;
-  std::vector<char> buffer_;
+  // Not written before something is read: pages that nothing was read to cost nothing.
+  const std::unique_ptr<char[]> buffer_;
   // Calls of the threads that wait for the reading thread.
   std::vector<ClientCall*> idle_ RNICD_GUARDED_BY(mutex_);
   // Null before OpenEvents.
