@@ -228,10 +228,11 @@ class LinuxOsImplementation final : public Os {
     if (page_bytes != kNdkPageBytes) {
       return Reserve(fd, offset, bytes);
     }
-    static constexpr std::array<std::byte, size_t{64} << 10> kZeros{};
+    // Not const: a file of zeros would be part of every program.
+    static constinit std::array<std::byte, size_t{64} << 10> zeros{};
     for (uint64_t done = 0; done < bytes;) {
-      const size_t piece = std::min<uint64_t>(kZeros.size(), bytes - done);
-      const ssize_t written = pwrite(fd, kZeros.data(), piece, static_cast<off_t>(offset + done));
+      const size_t piece = std::min<uint64_t>(zeros.size(), bytes - done);
+      const ssize_t written = pwrite(fd, zeros.data(), piece, static_cast<off_t>(offset + done));
       if (written > 0) {
         done += static_cast<uint64_t>(written);
       } else if (written == 0 || errno == ENOSPC || errno == ENOMEM) {

@@ -13,7 +13,7 @@ LIBRARY = ""
 
 # Besides the C library. Each is one more thing that a host program must have in the version that librnicd wants.
 NEEDED = {
-    "libnghttp2.so.14", "libgcc_s.so.1", "libm.so.6", "libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",
+    "libnghttp2.so.14", "libgcc_s.so.1", "libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",
 }
 # What changes the process for everybody in it.
 NEVER_CALLED = {

@@ -1,4 +1,13 @@
+#include <cstdlib>
+#include <exception>
+
 #include "google/protobuf/stubs/common.h"
+
+namespace __cxxabiv1 {
+// In place of the C++ runtime's, which brings 40 KB of code along to print a type.
+extern std::terminate_handler __terminate_handler;  // NOLINT(bugprone-reserved-identifier)
+std::terminate_handler __terminate_handler = std::abort;
+}  // namespace __cxxabiv1
 
 // What the C++ runtime and protobuf leave to the end of the process, a library that is loaded again and again must not:
 // memory in which an exception has room when there is no other, and defaults of messages.
