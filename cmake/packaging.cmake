@@ -68,7 +68,7 @@ For C: rnicd.h, its manual pages, and files of pkg-config (librnicd) and CMake
 (rnicd::rnicd). For C++: headers and static libraries (librnicd-cpp).")
 # Packages that its headers include and its pkg-config file requires.
 set(CPACK_DEBIAN_LIBRNICD_PACKAGE_DEPENDS
-    "librnicd0 (= ${PROJECT_VERSION}-1), libnghttp2-dev, libprotobuf-dev, libabsl-dev, libssl-dev")
+    "librnicd0 (= ${PROJECT_VERSION}-1), libnghttp2-dev, libprotobuf-dev, libabsl-dev")
 set(CPACK_DEBIAN_LIBRNICD_PACKAGE_SHLIBDEPS OFF)
 
 set(CPACK_DEBIAN_DEVICE-PLUGIN_PACKAGE_NAME rnicd-device-plugin)
