@@ -124,7 +124,7 @@ void EveryPostCompletesOnce(Scene& scene) {
   DeliverCompletions(scene);
   for (const auto& pair : scene.model.queue_pairs) {
     if (!pair->due[0].empty() || !pair->due[1].empty()) {
-      const provider::Completion& due = pair->due[0].empty() ? pair->due[1].front() : pair->due[0].front();
+      const provider::Completion& due = (pair->due[0].empty() ? pair->due[1] : pair->due[0]).front().completion;
       scene.findings.Report("EveryPostCompletesOnce", "qp" + std::to_string(pair->number) + " did not report context " +
                                                           std::to_string(due.request_context) + " " +
                                                           std::string(NtStatusName(due.status)));

@@ -44,6 +44,7 @@ std::optional<Canary> CanaryNamed(std::string_view name) {
       {"page_given_back_early", Canary::kPageGivenBackEarly},
       {"outcome_twice", Canary::kOutcomeTwice},
       {"mapped_swapped", Canary::kMappedSwapped},
+      {"refusal_at_once", Canary::kRefusalAtOnce},
   };
   for (const auto& row : kRows) {
     if (row.name == name) {

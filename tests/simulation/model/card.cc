@@ -30,8 +30,17 @@ OperationType TypeOf(RequestKind kind) {
   return OperationType::kSend;
 }
 
-void Owe(QueuePair& pair, provider::WorkQueue queue, const provider::Completion& completion) {
-  pair.due[static_cast<size_t>(queue)].push_back(completion);
+// Stands for the status of the reason for which a request was refused.
+constexpr NtStatus kRefused = NtStatus::kInternalError;
+
+void Owe(QueuePair& pair, provider::WorkQueue queue, const provider::Completion& completion,
+         const Refusals& refused = {}) {
+  pair.due[static_cast<size_t>(queue)].push_back(
+      {.completion = completion, .refused = completion.status == kRefused ? refused : Refusals()});
+}
+
+NtStatus WhenFlushed(const Request& request) {
+  return request.status == NtStatus::kSuccess ? NtStatus::kCancelled : request.status;
 }
 
 }  // namespace
@@ -109,6 +118,22 @@ void Card::Land(const Landing& landing) {
   }
 }
 
+// One has room above the depth. A receive has no turn, nor has an initiator request before the connection.
+void Card::Refuse(QueuePair& pair, Request request) {
+  const bool receive = request.kind == RequestKind::kReceive;
+  std::deque<Request>& queue = receive ? pair.receives : pair.slots;
+  const bool at_once = pair.state == QueuePairState::kInit || (receive && pair.state != QueuePairState::kError);
+  const bool has_room = queue.size() <= (receive ? pair.limits.receive_depth : pair.limits.initiator_depth);
+  if (has_room) {
+    request.status = at_once ? kRefused : NtStatus::kSuccess;
+    request.serial = receive ? 0 : pair.next_serial++;
+    queue.push_back(std::move(request));
+  }
+  if (at_once && (has_room || receive)) {
+    Flush(pair);
+  }
+}
+
 bool Card::Step(QueuePair& pair) {
   if (pair.state == QueuePairState::kError) {
     return FlushQueues(pair);
@@ -116,6 +141,10 @@ bool Card::Step(QueuePair& pair) {
   Request* const request = NextToBegin(pair);
   if (request == nullptr) {
     return false;
+  }
+  if (!request->refused.none()) {
+    Settle(pair, *request, kRefused);
+    return true;
   }
   const std::optional<NtStatus> status = Begin(pair, *request);
   if (!status.has_value()) {
@@ -155,6 +184,7 @@ Request* Card::NextToBegin(QueuePair& pair) {
     }
     if (request.stage == Request::Stage::kQueued) {
       const bool waits = pair.disconnecting || (request.fence && reading > 0) ||
+                         (!request.refused.none() && &request != &pair.slots.front()) ||
                          (request.kind == RequestKind::kRead && reading >= kMaxReadsUnderWay);
       return waits ? nullptr : &request;
     }
@@ -183,7 +213,7 @@ void Card::Settle(QueuePair& pair, Request& request, NtStatus status) {
 void Card::Report(QueuePair& pair, const Request& request) {
   if (request.status != NtStatus::kSuccess || !request.silent) {
     Owe(pair, provider::WorkQueue::kInitiator,
-        {.request_context = request.context, .type = TypeOf(request.kind), .status = request.status});
+        {.request_context = request.context, .type = TypeOf(request.kind), .status = request.status}, request.refused);
   }
 }
 
@@ -192,14 +222,15 @@ bool Card::FlushQueues(QueuePair& pair) {
   while (!pair.slots.empty()) {
     Request request = std::move(pair.slots.front());
     pair.slots.pop_front();
-    request.status = request.status == NtStatus::kSuccess ? NtStatus::kCancelled : request.status;
+    request.status = WhenFlushed(request);
     Report(pair, request);
   }
   while (!pair.receives.empty()) {
     const Request receive = std::move(pair.receives.front());
     pair.receives.pop_front();
     Owe(pair, provider::WorkQueue::kReceive,
-        {.request_context = receive.context, .type = OperationType::kReceive, .status = NtStatus::kCancelled});
+        {.request_context = receive.context, .type = OperationType::kReceive, .status = WhenFlushed(receive)},
+        receive.refused);
   }
   if (!pair.told_peers) {
     pair.told_peers = true;

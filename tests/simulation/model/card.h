@@ -30,6 +30,8 @@ class Card {
   void Kick(QueuePair& pair);
   void Flush(QueuePair& pair);
   void Land(const Landing& landing);
+  // Reports a request that was refused in its place, which fails the queue pair.
+  void Refuse(QueuePair& pair, Request request);
 
   // Reads that have begun and not landed, in the order in which they began, including those of dead queue pairs.
   std::vector<Landing> landings;

@@ -198,8 +198,17 @@ struct Request {
   uint64_t serial = 0;
   Stage stage = Stage::kQueued;
   NtStatus status = NtStatus::kSuccess;
+  // Why it was refused when it was posted without an outcome: it only waits to be reported. Otherwise none.
+  Refusals refused;
 
   uint64_t size() const;
+};
+
+// A completion that must be reported.
+struct DueReport {
+  provider::Completion completion;
+  // A refused request has one of these as its reason, and the status of that. None for others.
+  Refusals refused;
 };
 
 struct Client;
@@ -235,7 +244,7 @@ struct QueuePair : std::enable_shared_from_this<QueuePair> {
   bool closed = false;
 
   // Completions that must be reported in this step, in order.
-  std::deque<provider::Completion> due[2];
+  std::deque<DueReport> due[2];
   bool peer_gone_due = false;
   // True while the disconnect event is to be fetched.
   bool disconnect_waits = false;

@@ -32,8 +32,9 @@ bool InlineLengthsAreTrue(const WorkRequest& request) {
 }
 
 // Nothing for a chain that only a call can carry.
-std::optional<RingUser::Request> EncodePost(QueuePairId id, std::span<const WorkRequest> chain) {
+std::optional<RingUser::Request> EncodePost(QueuePairId id, std::span<const WorkRequest> chain, uint16_t flags) {
   RingUser::Request encoded = WithoutPayload(Opcode::kPost, id.value);
+  encoded.entry.flags = flags;
   encoded.entry.count = static_cast<uint32_t>(chain.size());
   encoded.tokens = encoded.entry.count;
   for (const WorkRequest& request : chain) {
@@ -127,7 +128,7 @@ std::optional<RingUser::Reply> Execute(Scene& scene, Client& client, const core:
 }
 
 bool HasRoom(Client& client, const RingUser::Request& request) {
-  return client.ring != nullptr && client.ring->Reserve(request.payload.size(), request.tokens);
+  return client.ring != nullptr && client.ring->Reserve(request);
 }
 
 // What a request that never pends gets.
@@ -161,7 +162,7 @@ absl::StatusOr<Registration> RegistrationOf(const RingUser::Reply& reply) {
 
 absl::StatusOr<PostOutcome> PostEitherWay(Scene& scene, Client& client, const core::SessionGuard& session,
                                           QueuePairId id, std::span<const WorkRequest> chain) {
-  const std::optional<RingUser::Request> request = EncodePost(id, chain);
+  const std::optional<RingUser::Request> request = EncodePost(id, chain, 0);
   if (!request.has_value() || !HasRoom(client, *request)) {
     return session.pairs().Post(id, chain);
   }
@@ -176,6 +177,24 @@ absl::StatusOr<PostOutcome> PostEitherWay(Scene& scene, Client& client, const co
     }
   }
   return outcome;
+}
+
+std::optional<absl::StatusOr<PostOutcome>> PostWithoutOutcomeEitherWay(Scene& scene, Client& client,
+                                                                       const core::SessionGuard& session,
+                                                                       QueuePairId id,
+                                                                       std::span<const WorkRequest> chain,
+                                                                       const absl::Status& whole) {
+  const std::optional<RingUser::Request> request = EncodePost(id, chain, ring::kFlagNoOutcome);
+  if (!request.has_value() || !HasRoom(client, *request)) {
+    return session.pairs().Post(id, chain, core::Refusals::kAsCompletions);
+  }
+  if (Execute(scene, client, session, *request, [](const auto&) {}).has_value()) {
+    scene.findings.Report("EveryEntryHasOneOutcome", "an entry without outcome has one");
+  }
+  if (!whole.ok()) {
+    ExpectDecision(scene, client, request->entry, whole);
+  }
+  return std::nullopt;
 }
 
 absl::StatusOr<RemoteToken> GetRemoteTokenEitherWay(Scene& scene, Client& client, const core::SessionGuard& session,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "tests/simulation/model/scene.h"
@@ -9,6 +10,12 @@ namespace rnicd::simulation {
 
 absl::StatusOr<PostOutcome> PostEitherWay(Scene& scene, Client& client, const core::SessionGuard& session,
                                           QueuePairId id, std::span<const WorkRequest> chain);
+// Nothing through the ring, where only completions say what came of it; `whole`: why the daemon refuses all of it.
+std::optional<absl::StatusOr<PostOutcome>> PostWithoutOutcomeEitherWay(Scene& scene, Client& client,
+                                                                       const core::SessionGuard& session,
+                                                                       QueuePairId id,
+                                                                       std::span<const WorkRequest> chain,
+                                                                       const absl::Status& whole);
 absl::StatusOr<RemoteToken> GetRemoteTokenEitherWay(Scene& scene, Client& client, const core::SessionGuard& session,
                                                     MemoryRegionId id);
 absl::Status ArmEitherWay(Scene& scene, Client& client, const core::SessionGuard& session, CompletionQueueId id,

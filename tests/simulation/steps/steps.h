@@ -57,6 +57,8 @@ uint64_t BeginEndOfAll(Scene& scene, const Tenant& tenant, core::EndCause cause)
 void DrainSessions(Scene& scene);
 // Called after every core call of a step: moves the completions to their queues in order of arrival.
 void DeliverCompletions(Scene& scene);
+// Within a step: moves as many as the model has due by now. Those behind them come of what the step does next.
+void DeliverDueCompletions(Scene& scene);
 // Applies the end of a session to the model once it is ending and nothing holds it.
 void ReapWhenIdle(Scene& scene, Client& client);
 

@@ -139,9 +139,9 @@ bool SameResult(const Completion& is, const Completion& should) {
 }
 
 // The result that the pair's owner must see.
-Completion ResultOf(const provider::Completion& reported, const QueuePair& pair) {
+Completion ResultOf(const provider::Completion& reported, bool refused, const QueuePair& pair) {
   return {.status = reported.status,
-          .reason = CompletionReason(reported.type, reported.status, reported.at_peer),
+          .reason = refused ? reported.refusal : CompletionReason(reported.type, reported.status, reported.at_peer),
           .type = reported.type,
           .bytes = reported.bytes,
           .qp_context = pair.context,
@@ -238,9 +238,15 @@ std::string CompletionText(const provider::Completion& completion) {
          std::to_string(completion.bytes) + " bytes";
 }
 
-bool IsAsDue(const provider::Completion& is, const provider::Completion& due) {
+bool HasDueStatus(const provider::Completion& is, const DueReport& due) {
+  return due.refused.none() ? is.status == due.completion.status
+                            : due.refused.Names(is.refusal) && is.status == RowOf(is.refusal).ntstatus;
+}
+
+bool IsAsDue(const provider::Completion& is, const DueReport& report) {
+  const provider::Completion& due = report.completion;
   const bool has_bytes = due.status == NtStatus::kSuccess && due.type != OperationType::kSend;
-  return is.request_context == due.request_context && is.type == due.type && is.status == due.status &&
+  return is.request_context == due.request_context && is.type == due.type && HasDueStatus(is, report) &&
          (!has_bytes || is.bytes == due.bytes) && is.invalidated == due.invalidated && is.solicited == due.solicited;
 }
 
@@ -259,35 +265,57 @@ uint64_t ResultsOf(const Client& client) {
 
 uint64_t HasQueue(const Client& client) { return client.completion_queues.empty() ? 0 : 1; }
 
+// Moves a completion to its queue. False after a finding.
+bool Deliver(Scene& scene, const Witness::Reported& reported) {
+  const auto& pairs = scene.model.queue_pairs;
+  const auto found =
+      std::find_if(pairs.begin(), pairs.end(), [&reported](const auto& each) { return each->number == reported.pair; });
+  const bool is_receive = reported.queue == provider::WorkQueue::kReceive;
+  const std::string text = "qp" + std::to_string(reported.pair) + (is_receive ? " receive " : " initiator ") +
+                           CompletionText(reported.completion);
+  scene.trace.Add("; " + text);
+  if (found == pairs.end()) {
+    scene.findings.Report("EveryPostCompletesOnce", "a queue pair that is closed reported " + text);
+    return false;
+  }
+  QueuePair& pair = **found;
+  std::deque<DueReport>& due = pair.due[static_cast<size_t>(reported.queue)];
+  if (due.empty() || !IsAsDue(reported.completion, due.front())) {
+    const std::string instead = due.empty()                  ? "nothing"
+                                : due.front().refused.none() ? CompletionText(due.front().completion)
+                                                             : "the refusal " + due.front().refused.Text();
+    scene.findings.Report("EveryPostCompletesOnce", text + " came instead of " + instead);
+    return false;
+  }
+  const bool refused = !due.front().refused.none();
+  due.pop_front();
+  const std::shared_ptr<CompletionQueue>& queue = is_receive ? pair.receive_queue : pair.initiator_queue;
+  if (!pair.dead() && queue->Push(ResultOf(reported.completion, refused, pair), reported.completion.solicited)) {
+    Overrun(scene, *pair.client, queue);
+  }
+  return true;
+}
+
 }  // namespace
 
 // Every accepted post completes exactly once, in posting order, with its own context and the outcome of its execution;
-// a silent one that succeeded does not.
+// a silent one that succeeded does not. Nothing is expected any more after a finding.
 void DeliverCompletions(Scene& scene) {
   for (const Witness::Reported& reported : scene.world.witness.completions) {
-    const auto& pairs = scene.model.queue_pairs;
-    const auto pair = std::find_if(pairs.begin(), pairs.end(),
-                                   [&reported](const auto& each) { return each->number == reported.pair; });
-    const std::string text = "qp" + std::to_string(reported.pair) +
-                             (reported.queue == provider::WorkQueue::kReceive ? " receive " : " initiator ") +
-                             CompletionText(reported.completion);
-    scene.trace.Add("; " + text);
-    if (pair == pairs.end()) {
-      scene.findings.Report("EveryPostCompletesOnce", "a queue pair that is closed reported " + text);
+    if (!Deliver(scene, reported)) {
       return;
     }
-    std::deque<provider::Completion>& due = (*pair)->due[static_cast<size_t>(reported.queue)];
-    if (due.empty() || !IsAsDue(reported.completion, due.front())) {
-      scene.findings.Report("EveryPostCompletesOnce",
-                            text + " came instead of " + (due.empty() ? "nothing" : CompletionText(due.front())));
-      return;
-    }
-    due.pop_front();
-    const bool is_receive = reported.queue == provider::WorkQueue::kReceive;
-    const std::shared_ptr<CompletionQueue>& queue = is_receive ? (*pair)->receive_queue : (*pair)->initiator_queue;
-    if (!(*pair)->dead() && queue->Push(ResultOf(reported.completion, **pair), reported.completion.solicited)) {
-      Overrun(scene, *(*pair)->client, queue);
-    }
+  }
+}
+
+void DeliverDueCompletions(Scene& scene) {
+  size_t due = 0;
+  for (const auto& pair : scene.model.queue_pairs) {
+    due += pair->due[0].size() + pair->due[1].size();
+  }
+  std::vector<Witness::Reported>& reported = scene.world.witness.completions;
+  for (; due != 0 && !reported.empty() && Deliver(scene, reported.front()); --due) {
+    reported.erase(reported.begin());
   }
 }
 

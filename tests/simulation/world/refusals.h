@@ -37,6 +37,10 @@ class Refusals {
       return each.reason == info.reason && each.limit.value_or(info.limit) == info.limit;
     });
   }
+  bool Names(ErrorReason reason) const {
+    return std::any_of(reasons_.begin(), reasons_.end(),
+                       [reason](const Reason& each) { return each.reason == reason; });
+  }
   std::string Text() const {
     std::string text;
     for (const Reason& each : reasons_) {

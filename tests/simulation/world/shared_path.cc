@@ -32,8 +32,8 @@ ClientMapping::~ClientMapping() { (void)SystemOs().Unmap(bytes_); }
 RingUser::RingUser(std::shared_ptr<core::Ring> ring, const UniqueFd& file, uint64_t bytes)
     : ring_(std::move(ring)), mapping_(file, bytes), end_(*ring::ClientEnd::Open(mapping_.bytes())) {}
 
-bool RingUser::Reserve(size_t payload_bytes, uint32_t tokens) {
-  const size_t bytes = payload_bytes + ResultBytes(tokens);
+bool RingUser::Reserve(const Request& request) {
+  const size_t bytes = request.payload.size() + (ring::HasOutcome(request.entry) ? ResultBytes(request.tokens) : 0);
   reserved_ = bytes <= end_.max_payload() ? end_.Reserve(static_cast<uint32_t>(bytes)) : std::nullopt;
   return reserved_.has_value();
 }
@@ -44,12 +44,14 @@ void RingUser::Submit(const Request& request, Done done) {
   entry.payload_offset = *reserved_;
   entry.payload_bytes = payload_bytes;
   entry.result_offset = *reserved_ + payload_bytes;
-  entry.result_bytes = ResultBytes(request.tokens);
+  entry.result_bytes = ring::HasOutcome(entry) ? ResultBytes(request.tokens) : 0;
   std::ranges::copy(request.payload, end_.payload(*reserved_, payload_bytes).begin());
   std::ranges::fill(end_.payload(entry.result_offset, entry.result_bytes), std::byte{0});
   bool doorbell = false;
   const uint32_t number = end_.Submit(entry, &doorbell);
-  outstanding_[number] = {.result_offset = entry.result_offset, .tokens = request.tokens, .done = std::move(done)};
+  if (ring::HasOutcome(entry)) {
+    outstanding_[number] = {.result_offset = entry.result_offset, .tokens = request.tokens, .done = std::move(done)};
+  }
   reserved_.reset();
 }
 

@@ -32,7 +32,7 @@ class ClientMapping {
   std::span<std::byte> bytes_;
 };
 
-// A client's end of its ring. Each request has one outcome, at once or later.
+// A client's end of its ring. Each request has one outcome, at once or later, unless its flags say that it has none.
 class RingUser {
  public:
   struct Request {
@@ -51,8 +51,8 @@ class RingUser {
   RingUser(std::shared_ptr<core::Ring> ring, const UniqueFd& file, uint64_t bytes);
 
   const std::shared_ptr<core::Ring>& ring() const { return ring_; }
-  // True if the next Submit may have a request of this size.
-  bool Reserve(size_t payload_bytes, uint32_t tokens);
+  // True if there is room for the request.
+  bool Reserve(const Request& request);
   // After a Reserve that returned true. `done` gets the outcome, in a later Poll.
   void Submit(const Request& request, Done done);
   // Reads all outcomes, and reports those of requests that have none to come.

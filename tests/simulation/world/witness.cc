@@ -112,9 +112,19 @@ class WitnessQueuePair final : public DeviceQueuePair {
     if (fast != nullptr && witness_.Plants(Canary::kPagesKept)) {
       witness_.kept.push_back(fast->backing);
     }
-    return inner_->Enqueue(std::move(request));
+    absl::StatusOr<RemoteToken> token = inner_->Enqueue(std::move(request));
+    if (token.ok() && token->value != 0) {
+      witness_.issued.push_back(*token);
+    }
+    return token;
   }
-  void EnqueueRefused(const provider::Completion& refusal) override { inner_->EnqueueRefused(refusal); }
+  void EnqueueRefused(const provider::Completion& refusal) override {
+    if (witness_.Plants(Canary::kRefusalAtOnce)) {
+      const bool receive = refusal.type == OperationType::kReceive;
+      return tap_->OnCompletion(receive ? WorkQueue::kReceive : WorkQueue::kInitiator, refusal);
+    }
+    inner_->EnqueueRefused(refusal);
+  }
   void Kick() override { inner_->Kick(); }
   void Flush() override { inner_->Flush(); }
   void Disconnect() override { inner_->Disconnect(); }
@@ -213,6 +223,7 @@ class WitnessAdapter final : public DeviceAdapter {
 void Witness::Forget() {
   completions.clear();
   peers_gone.clear();
+  issued.clear();
   keys.clear();
 }
 

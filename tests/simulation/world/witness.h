@@ -30,6 +30,8 @@ enum class Canary : uint8_t {
   kOutcomeTwice,
   // Two completions of a mapped queue are exchanged.
   kMappedSwapped,
+  // A request that was refused completes at once, and its queue pair goes on.
+  kRefusalAtOnce,
 };
 
 // Records what passes between core and the card: every live device object and every completion, in order, without
@@ -67,6 +69,8 @@ class Witness {
   void Forget();
 
   Living living;
+  // Tokens that queue pairs issued since the last Forget, in order.
+  std::vector<RemoteToken> issued;
   // Number of queue pairs created so far, which is also the number of the last one.
   uint64_t pairs_made = 0;
 
