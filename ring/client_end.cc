@@ -18,9 +18,7 @@ bool Matches(const Description& description, const RingGeometry& geometry, size_
          geometry.completion_offset + size_t{geometry.entries} * kEntryBytes <= file_bytes;
 }
 
-}  // namespace
-
-absl::StatusOr<ClientEnd> ClientEnd::Open(std::span<std::byte> file) {
+absl::StatusOr<RingGeometry> GeometryOf(std::span<const std::byte> file) {
   Description description;
   if (file.size() < sizeof(RingHeader)) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "ring");
@@ -34,6 +32,18 @@ absl::StatusOr<ClientEnd> ClientEnd::Open(std::span<std::byte> file) {
   if (!Matches(description, geometry, file.size())) {
     return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "ring");
   }
+  return geometry;
+}
+
+bool HasItsPayload(const Submission& entry, const RingGeometry& geometry) {
+  return entry.payload_offset % kPayloadUnit == 0 && entry.payload_offset <= geometry.payload_bytes &&
+         entry.payload_bytes <= geometry.payload_bytes - entry.payload_offset;
+}
+
+}  // namespace
+
+absl::StatusOr<ClientEnd> ClientEnd::Open(std::span<std::byte> file) {
+  RNICD_ASSIGN_OR_RETURN(const RingGeometry geometry, GeometryOf(file));
   return ClientEnd(file, geometry);
 }
 
@@ -158,5 +168,27 @@ uint32_t ClientEnd::end_reason() const { return LoadInOrder(header().end_reason)
 void ClientEnd::SetCpu(uint32_t cpu_plus_one) { StoreRelaxed(header().client_cpu, cpu_plus_one); }
 
 uint32_t ClientEnd::daemon_cpu() const { return LoadRelaxed(header().daemon_cpu); }
+
+std::vector<Submission> NotTaken(std::span<std::byte> file) {
+  std::vector<Submission> entries;
+  const absl::StatusOr<RingGeometry> geometry = GeometryOf(file);
+  if (!geometry.ok()) {
+    return entries;
+  }
+  RingHeader& header = *reinterpret_cast<RingHeader*>(file.data());
+  const uint32_t begin = LoadAcquire(header.submission_head);
+  const uint32_t end = LoadRelaxed(header.submission_tail);
+  if (end - begin > geometry->entries) {
+    return entries;
+  }
+  for (uint32_t number = begin; number != end; ++number) {
+    const size_t slot = number & (geometry->entries - 1);
+    const auto entry = CopyOf<Submission>(file.data() + geometry->submission_offset + slot * kEntryBytes);
+    if (!HasOutcome(entry) && HasItsPayload(entry, *geometry)) {
+      entries.push_back(entry);
+    }
+  }
+  return entries;
+}
 
 }  // namespace rnicd::ring

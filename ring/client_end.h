@@ -99,4 +99,8 @@ class ClientEnd {
   bool waiting_ = false;
 };
 
+// For a ring that has ended: the requests without an outcome that the daemon has not taken and never will, in order, as
+// far as its memory still says so. Their payload is in the file.
+std::vector<Submission> NotTaken(std::span<std::byte> file);
+
 }  // namespace rnicd::ring

@@ -285,6 +285,32 @@ TEST_P(ClientEndTest, AnOutcomeOrTheEndNeedsNoWait) {
   EXPECT_EQ(client_.end_reason(), 191u);
 }
 
+TEST_P(ClientEndTest, WhatAnEndedRingHasNotTakenIsInItsMemory) {
+  const auto submit = [&](uint64_t object, uint16_t flags) {
+    Submit({.opcode = Opcode::kPost, .flags = flags, .object = object});
+  };
+  submit(1, kFlagNoOutcome);
+  Submission entry;
+  ASSERT_EQ(daemon_.Peek(&entry), DaemonEnd::Next::kEntry);
+  daemon_.Pop(/*has_outcome=*/false);
+  submit(2, kFlagNoOutcome);
+  submit(3, 0);
+  submit(4, kFlagNoOutcome);
+  // Its payload is nowhere, as in a ring that its program has overwritten.
+  Submit({.opcode = Opcode::kPost,
+          .flags = kFlagNoOutcome,
+          .payload_offset = geometry_.payload_bytes - 8,
+          .payload_bytes = 16});
+  daemon_.End(191);
+  std::vector<uint64_t> objects;
+  for (const Submission& left : NotTaken(memory_.all())) {
+    objects.push_back(left.object);
+  }
+  EXPECT_EQ(objects, (std::vector<uint64_t>{2, 4}));
+  StoreRelease(reinterpret_cast<RingHeader*>(memory_.all().data())->submission_tail, first_ + kEntries + 2);
+  EXPECT_TRUE(NotTaken(memory_.all()).empty());
+}
+
 TEST_P(ClientEndTest, AWaitEndsWithItsTime) {
   client_.Wait(std::chrono::milliseconds(1));
   EXPECT_FALSE(client_.Poll().has_value());

@@ -770,6 +770,8 @@ int rnicd_post(struct rnicd_qp* qp, struct rnicd_chain* chain);
 // executed, then the queue pair fails, and what is behind it completes as REQUEST_FLUSHED, silent requests too. (A
 // receive that is refused fails the queue pair at once.) rnicd_chain_token has no tokens of it: rnicd_fast_mr_token and
 // rnicd_mw_token do. Without a ring it waits for the call, and a daemon without this feature refuses as in rnicd_post.
+// Requests in a ring that ends before the session complete as REQUEST_FLUSHED, and their queue pairs are flushed: polls
+// and waits notice it within 100 ms; an event loop that sleeps on rnicd_cq_fd is not woken.
 // Errors: as rnicd_post for the whole chain, and nothing was posted; -EAGAIN more requests than rnicd_query_outstanding
 //         leaves room for.
 int rnicd_post_without_outcome(struct rnicd_qp* qp, struct rnicd_chain* chain);

@@ -115,6 +115,14 @@ struct CompletionQueue::Open {
   absl::StatusOr<bool> AwaitNotification(Instant deadline);
   // Receives the queue's events from now on.
   void Watch();
+  // True if there are posts that a ring has lost; looks whether it has.
+  bool LookForLost() const {
+    (void)connection->DeliverLostPosts();
+    return pairs->has_lost();
+  }
+  // As MappedQueue::PollUntil, with posts that a ring has lost behind what is in the memory. No deadline: does not
+  // wait.
+  absl::StatusOr<size_t> PollMapped(std::span<Completion> to, Instant deadline);
 
   std::shared_ptr<Connection> connection;
   CompletionQueueId id;
@@ -155,10 +163,12 @@ absl::Status CompletionQueue::Open::Map(const v1::MappedCq& queue) {
   const auto fetch_pipe = [connection = connection.get(), ticket = queue.pipe_ticket()] {
     return QueuePipe::Fetch(connection->fd_socket_path(), ticket, connection->options().call_deadline);
   };
-  const auto look_for_end = [connection = std::weak_ptr(connection)] {
+  const auto look_for_end = [connection = std::weak_ptr(connection), pairs = pairs] {
     if (const std::shared_ptr<Connection> open = connection.lock(); open != nullptr) {
       open->events().Poll();
+      (void)open->DeliverLostPosts();
     }
+    return pairs->has_lost();
   };
   RNICD_ASSIGN_OR_RETURN(mapped, MappedQueue::Open(std::move(mapping), {.spin_max = options.spin_max,
                                                                         .daemon_cpu = daemon_cpu,
@@ -214,11 +224,7 @@ absl::StatusOr<size_t> CompletionQueue::Poll(std::span<Completion> completions) 
 
 absl::StatusOr<size_t> CompletionQueue::PollFor(std::span<Completion> completions, std::chrono::milliseconds wait_max) {
   if (open_ != nullptr && open_->mapped != nullptr) {
-    RNICD_ASSIGN_OR_RETURN(const size_t count, wait_max.count() == 0
-                                                   ? open_->mapped->Poll(completions)
-                                                   : open_->mapped->PollUntil(completions, DeadlineAfter(wait_max)));
-    open_->pairs->OnCompletions(completions.first(count));
-    return count;
+    return open_->PollMapped(completions, wait_max.count() == 0 ? Instant() : DeadlineAfter(wait_max));
   }
   RNICD_ASSIGN_OR_RETURN(const std::vector<Completion> polled,
                          PollFor(static_cast<uint32_t>(std::min(completions.size(), kOnePollMax)), wait_max));
@@ -226,17 +232,30 @@ absl::StatusOr<size_t> CompletionQueue::PollFor(std::span<Completion> completion
   return polled.size();
 }
 
+absl::StatusOr<size_t> CompletionQueue::Open::PollMapped(std::span<Completion> to, Instant deadline) {
+  size_t count = 0;
+  do {
+    RNICD_ASSIGN_OR_RETURN(count, deadline == Instant() ? mapped->Poll(to) : mapped->PollUntil(to, deadline));
+    if (count == 0 && pairs->has_lost()) {
+      // What was flushed before it is in the memory by now.
+      RNICD_ASSIGN_OR_RETURN(count, mapped->Poll(to));
+      count = count == 0 ? pairs->TakeLost(to) : count;
+    }
+  } while (count == 0 && !to.empty() && deadline != Instant() && Instant::clock::now() < deadline);
+  pairs->OnCompletions(to.first(count));
+  return count;
+}
+
 absl::StatusOr<std::vector<Completion>> CompletionQueue::PollMapped(uint32_t max, Instant deadline) {
   std::array<Completion, 32> some;
   std::vector<Completion> completions;
   const std::span<Completion> first = std::span(some).first(std::min<size_t>(max, some.size()));
-  RNICD_ASSIGN_OR_RETURN(size_t count, open_->mapped->PollUntil(first, deadline));
+  RNICD_ASSIGN_OR_RETURN(size_t count, open_->PollMapped(first, deadline));
   while (count != 0) {
-    open_->pairs->OnCompletions(std::span(some).first(count));
     completions.insert(completions.end(), some.begin(), some.begin() + static_cast<ptrdiff_t>(count));
     const size_t room = std::min<size_t>(max, kOnePollMax) - completions.size();
     // A failure is left to the next poll: these completions came before it.
-    count = open_->mapped->Poll(std::span(some).first(std::min(room, some.size()))).value_or(0);
+    count = open_->PollMapped(std::span(some).first(std::min(room, some.size())), {}).value_or(0);
   }
   return completions;
 }
@@ -252,6 +271,8 @@ absl::StatusOr<std::vector<Completion>> CompletionQueue::Poll(uint32_t max, std:
   if (open_ == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND);
   }
+  // Looked for first: what was flushed before it comes with this call.
+  const bool has_lost = open_->LookForLost();
   v1::GetCqResultsExRequest request;
   request.set_cq_id(open_->id.value);
   request.set_max_results(max);
@@ -262,6 +283,10 @@ absl::StatusOr<std::vector<Completion>> CompletionQueue::Poll(uint32_t max, std:
   completions.reserve(static_cast<size_t>(response.results_size()));
   for (const v1::CqResultEx& result : response.results()) {
     completions.push_back(wire::FromWire(result));
+  }
+  if (completions.empty() && has_lost) {
+    completions.resize(std::min<size_t>(max, kOnePollMax));
+    completions.resize(open_->pairs->TakeLost(completions));
   }
   open_->pairs->OnCompletions(completions);
   return completions;
@@ -321,6 +346,9 @@ absl::StatusOr<int> CompletionQueue::Descriptor() {
 absl::StatusOr<bool> CompletionQueue::PrepareToWait() {
   if (open_ == nullptr || open_->mapped == nullptr) {
     return MakeError(ErrorReason::OBJECT_NOT_FOUND);
+  }
+  if (open_->connection->CheckProcess().ok() && open_->LookForLost()) {
+    return false;
   }
   return open_->mapped->PrepareToWait();
 }

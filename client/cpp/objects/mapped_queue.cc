@@ -46,7 +46,9 @@ absl::StatusOr<size_t> MappedQueue::PollUntil(std::span<Completion> to, Instant 
     if (!count.ok() || *count != 0 || to.empty() || Instant::clock::now() >= deadline) {
       return count;
     }
-    AwaitCompletion(deadline);
+    if (AwaitCompletion(deadline)) {
+      return 0;
+    }
   }
 }
 
@@ -60,14 +62,14 @@ absl::StatusOr<size_t> MappedQueue::PollLocked(std::span<Completion> to, Instant
     return count;
   }
   if (++empty_polls_ % kEmptyPollsMax == 0) {
-    LookForEnd();
+    (void)LookForEnd();
   }
   RNICD_RETURN_IF_ERROR(ended_);
   return count;
 }
 
 // Several threads may sleep on the same counter; the daemon wakes all of them.
-void MappedQueue::AwaitCompletion(Instant deadline) {
+bool MappedQueue::AwaitCompletion(Instant deadline) {
   const uint32_t position = reader_.position();
   const Instant begin = Instant::clock::now();
   mutex_.Unlock();
@@ -75,7 +77,7 @@ void MappedQueue::AwaitCompletion(Instant deadline) {
   mutex_.Lock();
   // Another thread may have polled since.
   if (changed || reader_.position() != position) {
-    return;
+    return false;
   }
   ++sleepers_;
   SleepUntilCompletion(SleepUntil(deadline));
@@ -83,9 +85,7 @@ void MappedQueue::AwaitCompletion(Instant deadline) {
   spin_.Record(waited);
   --sleepers_;
   ClearWakeup();
-  if (waited >= kSleepMax) {
-    LookForEnd();
-  }
+  return waited >= kSleepMax && LookForEnd();
 }
 
 void MappedQueue::SleepUntilCompletion(std::chrono::nanoseconds time) {
@@ -141,7 +141,7 @@ absl::StatusOr<bool> MappedQueue::PrepareToWait() {
     return Failure({});
   }
   if (!ready) {
-    LookForEnd();
+    (void)LookForEnd();
     RNICD_RETURN_IF_ERROR(ended_);
     return TransportFailure(absl::StatusCode::kUnavailable, "the daemon has closed the queue's pipe");
   }
@@ -184,11 +184,12 @@ absl::StatusOr<bool> MappedQueue::WaitForNotification(Instant deadline) {
     mutex_.Unlock();
     reader_.WaitForNotification(seen, SleepUntil(deadline));
     mutex_.Lock();
-    if (Instant::clock::now() - begin >= kSleepMax) {
-      LookForEnd();
-    }
+    const bool elsewhere = Instant::clock::now() - begin >= kSleepMax && LookForEnd();
     watched_ = false;
     watch_over_.NotifyAll();
+    if (elsewhere) {
+      return true;
+    }
   }
 }
 
@@ -210,7 +211,7 @@ absl::Status MappedQueue::Failure(Instant deadline) {
   }
   const Instant latest = std::min(deadline, Instant::clock::now() + kCauseMax);
   while (ended_.ok() && Instant::clock::now() < latest) {
-    LookForEnd();
+    (void)LookForEnd();
     if (ended_.ok()) {
       session_ended_.WaitUntil(mutex_, std::min(latest, Instant::clock::now() + kOneLook));
     }
@@ -218,10 +219,11 @@ absl::Status MappedQueue::Failure(Instant deadline) {
   return ended_.ok() ? MakeError(ErrorReason::OBJECT_CLOSING, "cq_id") : ended_;
 }
 
-void MappedQueue::LookForEnd() {
+bool MappedQueue::LookForEnd() {
   mutex_.Unlock();
-  options_.look_for_end();
+  const bool elsewhere = options_.look_for_end();
   mutex_.Lock();
+  return elsewhere;
 }
 
 void MappedQueue::End(const absl::Status& why) {

@@ -32,15 +32,16 @@ class MappedQueue {
     std::function<uint32_t()> daemon_cpu;
     // Fetches the queue's pipe; called once at most.
     std::function<absl::StatusOr<QueuePipe>()> fetch_pipe;
-    // Called without a lock by a thread that finds nothing for long: the session may have ended.
-    std::function<void()> look_for_end = [] {};
+    // Called without a lock by a thread that finds nothing for long: the session or the ring may have ended. True if
+    // there are completions elsewhere than in the memory: waits end then, as with a completion or a notification.
+    std::function<bool()> look_for_end = [] { return false; };
   };
   // Errors: FIELD_OUT_OF_RANGE for a file that is not a mapped queue of this version.
   static absl::StatusOr<std::shared_ptr<MappedQueue>> Open(SharedMapping mapping, Options options);
 
   // Moves the oldest completions to the front of `to`. Returns how many.
   absl::StatusOr<size_t> Poll(std::span<Completion> to);
-  // As Poll, but waits for the first completion until the deadline.
+  // As Poll, but waits for the first completion until the deadline. 0 before that: see look_for_end.
   absl::StatusOr<size_t> PollUntil(std::span<Completion> to, Instant deadline);
   // Waits for a notification newer than the last one waited for. False when the deadline passed.
   absl::StatusOr<bool> WaitForNotification(Instant deadline);
@@ -62,13 +63,14 @@ class MappedQueue {
   // until `deadline`, for a cause that has not arrived yet.
   absl::Status Failure(Instant deadline) RNICD_REQUIRES(mutex_);
   absl::StatusOr<size_t> PollLocked(std::span<Completion> to, Instant deadline) RNICD_REQUIRES(mutex_);
-  // Returns when there is a completion, the queue has failed, or the session or the time may be over.
-  void AwaitCompletion(Instant deadline) RNICD_REQUIRES(mutex_);
+  // Returns when there is a completion, the queue has failed, or the session or the time may be over. True if there are
+  // completions elsewhere.
+  bool AwaitCompletion(Instant deadline) RNICD_REQUIRES(mutex_);
   void SleepUntilCompletion(std::chrono::nanoseconds time) RNICD_REQUIRES(mutex_);
   // Where nothing waits, completions wake nothing.
   void ClearWakeup() RNICD_REQUIRES(mutex_);
 
-  void LookForEnd() RNICD_REQUIRES(mutex_);
+  bool LookForEnd() RNICD_REQUIRES(mutex_);
 
   const SharedMapping mapping_;
   const Options options_;

@@ -213,6 +213,16 @@ TEST_F(MappedQueueTest, TellsOneThreadOfANotificationAndTheOthersOfTheNext) {
   }
 }
 
+TEST_F(MappedQueueTest, WaitsEndForCompletionsElsewhere) {
+  const auto queue = *MappedQueue::Open(*SharedMapping::Map(file_.get(), geometry_.file_bytes()),
+                                        {.spin_max = std::chrono::microseconds(20),
+                                         .daemon_cpu = [] { return 0U; },
+                                         .fetch_pipe = [this] { return QueuePipe(pipe_->TakeReadEnd()); },
+                                         .look_for_end = [] { return true; }});
+  EXPECT_EQ(*queue->PollUntil(polled_, In(std::chrono::hours(1))), 0U);
+  EXPECT_TRUE(*queue->WaitForNotification(In(std::chrono::hours(1))));
+}
+
 TEST_F(MappedQueueTest, KeepsWhatItHasWhenTheSessionEndsAndThenFails) {
   Push(4);
   queue_->End(MakeError(ErrorReason::SESSION_ENDING, "evicted"));

@@ -42,10 +42,13 @@ v1::CreateQpRequest CreateRequest(ProtectionDomainId domain, const CompletionQue
 
 // Id of the queue pair in the daemon.
 struct QueuePair::Open {
+  using Queues = std::array<std::shared_ptr<PairsOfQueue>, 2>;
+
   ~Open() {
     // In a child made by fork locks, and what they guard, are in any state.
     if (connection->CheckProcess().ok()) {
       connection->queue_events().Remove(id);
+      connection->lost_posts().Remove(id);
       for (const std::shared_ptr<PairsOfQueue>& queue : queues) {
         queue->Remove(id);
       }
@@ -71,6 +74,9 @@ struct QueuePair::Open {
   }
 
   absl::StatusOr<PostOutcome> PostByCall(std::span<const WorkRequest> requests, bool completes_refusals);
+  // Completes requests that a ring has lost; `queues` as below.
+  static void ReportLost(std::span<Completion> requests, RequestCounts& counts, const Queues& queues,
+                         uint64_t qp_context);
 
   std::shared_ptr<Connection> connection;
   QueuePairId id;
@@ -82,8 +88,21 @@ struct QueuePair::Open {
   std::atomic<bool> posted_through_ring = false;
   std::shared_ptr<RequestCounts> counts;
   // Those that count this queue pair's completions.
-  std::array<std::shared_ptr<PairsOfQueue>, 2> queues;
+  Queues queues;
 };
+
+void QueuePair::Open::ReportLost(std::span<Completion> requests, RequestCounts& counts, const Queues& queues,
+                                 uint64_t qp_context) {
+  std::array<std::vector<Completion>, 2> of_queue;
+  for (Completion& request : requests) {
+    request.qp_context = qp_context;
+    of_queue[request.type == OperationType::kReceive ? 0 : 1].push_back(request);
+  }
+  for (size_t index = 0; index < queues.size(); ++index) {
+    counts.NumberLost(of_queue[index]);
+    queues[index]->AddLost(of_queue[index]);
+  }
+}
 
 absl::StatusOr<PostOutcome> QueuePair::Open::PostByCall(std::span<const WorkRequest> requests,
                                                         bool completes_refusals) {
@@ -98,7 +117,8 @@ absl::StatusOr<PostOutcome> QueuePair::Open::PostByCall(std::span<const WorkRequ
     *request.add_requests() = *std::move(wire);
   }
   if (const absl::Status executed = AwaitPosts(); !executed.ok()) {
-    // The ring has ended with posts in it that nobody will report.
+    // The ring has ended, perhaps with posts in it that cannot even be read any more.
+    (void)connection->DeliverLostPosts();
     v1::FlushRequest flush;
     flush.set_qp_id(id.value);
     (void)connection->Call(kFlush, flush);
@@ -130,6 +150,9 @@ absl::StatusOr<QueuePair> QueuePair::Create(const CompletionQueue& receive_queue
   for (const std::shared_ptr<PairsOfQueue>& queue : open->queues) {
     queue->Insert(open->id, open->counts);
   }
+  connection->lost_posts().Watch(
+      open->id, [counts = open->counts, queues = open->queues, qp_context = options.qp_context](
+                    std::span<Completion> requests) { Open::ReportLost(requests, *counts, queues, qp_context); });
   if (options.flush_with_peer && !open->without_outcome) {
     return TransportFailure(absl::StatusCode::kUnimplemented, "the daemon is older than flush_with_peer");
   }

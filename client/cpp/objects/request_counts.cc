@@ -34,14 +34,34 @@ bool RequestCounts::AddIfRoom(const OutstandingRequests& chain) {
   return fits;
 }
 
-// Another thread may have polled a later completion, and reports it first.
+RequestCounts::Queue& RequestCounts::QueueOf(OperationType type) {
+  const bool receive = type == OperationType::kReceive || type == OperationType::kReceiveAndInvalidate;
+  return receive ? receive_ : initiator_;
+}
+
+void RequestCounts::NumberLost(std::span<Completion> last) {
+  if (last.empty()) {
+    return;
+  }
+  Queue& queue = QueueOf(last.front().type);
+  uint32_t number = queue.posted - static_cast<uint32_t>(last.size());
+  for (Completion& request : last) {
+    request.request_number = ++number;
+  }
+  queue.lost += static_cast<uint32_t>(last.size());
+}
+
+// Another thread may have polled a later completion, and reports it first. Some were lost: those before them count as
+// over a little early.
 void RequestCounts::OnCompletion(const Completion& completion) {
-  const bool receive =
-      completion.type == OperationType::kReceive || completion.type == OperationType::kReceiveAndInvalidate;
-  std::atomic<uint32_t>& over = receive ? receive_.over : initiator_.over;
-  uint32_t known = over.load();
-  while (static_cast<int32_t>(completion.request_number - known) > 0 &&
-         !over.compare_exchange_weak(known, completion.request_number)) {
+  Queue& queue = QueueOf(completion.type);
+  uint32_t number = completion.request_number;
+  if (const uint32_t lost = queue.lost; lost != 0) {
+    const uint32_t posted = queue.posted;
+    number = posted - number > lost ? number + lost : posted;
+  }
+  uint32_t known = queue.over.load();
+  while (static_cast<int32_t>(number - known) > 0 && !queue.over.compare_exchange_weak(known, number)) {
   }
 }
 
@@ -55,6 +75,24 @@ OutstandingRequests RequestCounts::outstanding() const {
 void PairsOfQueue::Insert(QueuePairId id, std::shared_ptr<RequestCounts> counts) {
   MutexLock lock(mutex_);
   counts_.emplace(id, std::move(counts));
+}
+
+void PairsOfQueue::AddLost(std::span<const Completion> completions) {
+  MutexLock lock(mutex_);
+  lost_.insert(lost_.end(), completions.begin(), completions.end());
+  has_lost_.store(!lost_.empty(), std::memory_order_release);
+}
+
+size_t PairsOfQueue::TakeLost(std::span<Completion> to) {
+  if (!has_lost()) {
+    return 0;
+  }
+  MutexLock lock(mutex_);
+  const size_t count = std::min(to.size(), lost_.size());
+  std::copy_n(lost_.begin(), count, to.begin());
+  lost_.erase(lost_.begin(), lost_.begin() + static_cast<ptrdiff_t>(count));
+  has_lost_.store(!lost_.empty(), std::memory_order_release);
+  return count;
 }
 
 void PairsOfQueue::Remove(QueuePairId id) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <span>
@@ -28,6 +30,9 @@ class RequestCounts {
   // Takes back those that were refused.
   void Remove(const OutstandingRequests& chain);
   void OnCompletion(const Completion& completion);
+  // Numbers requests that were posted last, all of one queue, and never reached the daemon: it numbers later ones as if
+  // these had never been.
+  void NumberLost(std::span<Completion> last);
   OutstandingRequests outstanding() const;
 
  private:
@@ -35,7 +40,11 @@ class RequestCounts {
     std::atomic<uint32_t> posted = 0;
     // Number of the last request whose completion was polled.
     std::atomic<uint32_t> over = 0;
+    // How many the daemon never got.
+    std::atomic<uint32_t> lost = 0;
   };
+
+  Queue& QueueOf(OperationType type);
 
   const OutstandingRequests depth_;
   Queue initiator_;
@@ -51,8 +60,16 @@ class PairsOfQueue {
   // Counts completions that were polled.
   void OnCompletions(std::span<const Completion> completions);
 
+  // Completions that come after those of the daemon.
+  void AddLost(std::span<const Completion> completions);
+  bool has_lost() const { return has_lost_.load(std::memory_order_acquire); }
+  // Moves the oldest to the front of `to`, and returns how many.
+  size_t TakeLost(std::span<Completion> to);
+
  private:
+  std::atomic<bool> has_lost_ = false;
   Mutex mutex_;
+  std::deque<Completion> lost_ RNICD_GUARDED_BY(mutex_);
   std::map<QueuePairId, std::shared_ptr<RequestCounts>> counts_ RNICD_GUARDED_BY(mutex_);
 };
 

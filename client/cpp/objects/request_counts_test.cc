@@ -35,6 +35,41 @@ TEST(RequestCounts, AChainThatHasNoRoomIsNotCounted) {
   EXPECT_TRUE(counts.AddIfRoom({.initiator = 1, .receive = 0}));
 }
 
+TEST(RequestCounts, LostRequestsHaveTheLastNumbersAndTheDaemonNumbersOnWithoutThem) {
+  RequestCounts counts({.initiator = 8, .receive = 2});
+  counts.Add({.initiator = 5, .receive = 2});
+  std::vector<Completion> lost(2, Ended(0));
+  counts.NumberLost(lost);
+  EXPECT_EQ(lost[0].request_number, 4U);
+  EXPECT_EQ(lost[1].request_number, 5U);
+  std::vector<Completion> receive(1, Ended(0, OperationType::kReceive));
+  counts.NumberLost(receive);
+  EXPECT_EQ(receive[0].request_number, 2U);
+  for (const Completion& each : {Ended(2), lost[0], lost[1], Ended(1, OperationType::kReceive), receive[0]}) {
+    counts.OnCompletion(each);
+  }
+  EXPECT_EQ(counts.outstanding().initiator, 0U);
+  EXPECT_EQ(counts.outstanding().receive, 0U);
+  counts.Add({.initiator = 2});
+  counts.OnCompletion(Ended(4));
+  EXPECT_EQ(counts.outstanding().initiator, 1U);
+  counts.OnCompletion(Ended(5));
+  EXPECT_EQ(counts.outstanding().initiator, 0U);
+}
+
+TEST(PairsOfQueue, GivesLostRequestsOnceAndInOrder) {
+  PairsOfQueue pairs;
+  std::vector<Completion> taken(2);
+  EXPECT_EQ(pairs.TakeLost(taken), 0U);
+  pairs.AddLost(std::vector{Ended(1), Ended(2), Ended(3)});
+  EXPECT_TRUE(pairs.has_lost());
+  EXPECT_EQ(pairs.TakeLost(taken), 2U);
+  EXPECT_EQ(taken[1].request_number, 2U);
+  EXPECT_EQ(pairs.TakeLost(taken), 1U);
+  EXPECT_EQ(taken[0].request_number, 3U);
+  EXPECT_FALSE(pairs.has_lost());
+}
+
 TEST(PairsOfQueue, CountsTheCompletionsOfThePairsThatItHas) {
   PairsOfQueue pairs;
   const auto counts = std::make_shared<RequestCounts>(OutstandingRequests{.initiator = 8});

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <utility>
 
+#include "base/ndk/operation_type_of.h"
 #include "base/status.h"
 #include "client/cpp/rings/system_memory.h"
 #include "client/cpp/transport_failure.h"
+#include "ring/chain.h"
 
 namespace rnicd::inline client {
 namespace {
@@ -122,6 +124,35 @@ absl::Status RingChannel::AwaitSent(std::chrono::milliseconds wait_max) {
   MutexLock lock(mutex_);
   executed_ = std::max(executed_, sent);
   return absl::OkStatus();
+}
+
+std::vector<Completion> RingChannel::TakeLost() {
+  std::vector<Completion> lost;
+  if (!mapping_.IsOfThisProcess() || end_.end_reason() == 0) {
+    return lost;
+  }
+  MutexLock lock(mutex_);
+  ReadOutcomes();
+  if (std::exchange(executed_, sent_) == sent_) {
+    return lost;
+  }
+  std::vector<WorkRequest> chain;
+  for (const ring::Submission& entry : ring::NotTaken(mapping_.bytes())) {
+    const std::span<const std::byte> payload = end_.payload(entry.payload_offset, entry.payload_bytes);
+    const std::span words(reinterpret_cast<const uint64_t*>(payload.data()), payload.size() / sizeof(uint64_t));
+    // What the program has overwritten cannot be reported.
+    if (entry.opcode != ring::Opcode::kPost || !ring::DecodeChain(words, entry.count, &chain).ok()) {
+      continue;
+    }
+    for (const WorkRequest& request : chain) {
+      lost.push_back({.status = NtStatus::kCancelled,
+                      .reason = ErrorReason::REQUEST_FLUSHED,
+                      .type = TypeOf(request),
+                      .request_context = request.request_context,
+                      .queue_pair = QueuePairId{entry.object}});
+    }
+  }
+  return lost;
 }
 
 // A request without an outcome leaves a slot for the Nop of RequestRoom.

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/files/unique_fd.h"
 #include "base/mutex.h"
+#include "base/ndk/completion.h"
 #include "client/cpp/rings/adaptive_spin.h"
 #include "client/cpp/rings/shared_mapping.h"
 #include "ring/client_end.h"
@@ -74,6 +75,9 @@ class RingChannel {
   // Waits until the daemon has executed what was sent before. Errors: the cause of the ring's end, which may have
   // overtaken it; kDeadlineExceeded.
   absl::Status AwaitSent(std::chrono::milliseconds wait_max);
+  // After the ring's end, while the session goes on: the work requests of posts that were sent and that the daemon
+  // never takes, as completions that were flushed, without numbers. Once: nothing is awaited any more.
+  std::vector<Completion> TakeLost();
 
   // Fails what is under way; nothing more is submitted. `why` must not be ok. The first call wins.
   void End(const absl::Status& why);

@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <future>
@@ -13,6 +14,7 @@
 #include "client/cpp/rings/scripted_ring_test.h"
 #include "client/cpp/transport_failure.h"
 #include "gtest/gtest.h"
+#include "ring/chain.h"
 
 namespace rnicd::inline client {
 namespace {
@@ -116,6 +118,53 @@ TEST(RingChannel, NothingIsSentThroughARingThatHasEnded) {
   ring.end().End(static_cast<uint32_t>(ErrorReason::RING_BROKEN));
   EXPECT_FALSE(Send(*channel, 2));
   EXPECT_TRUE(FailedWith(channel->AwaitSent(std::chrono::seconds(20)), ErrorReason::RING_BROKEN));
+}
+
+// A chain of writes without a payload.
+bool SendChain(RingChannel& channel, uint64_t pair, std::vector<uint64_t> contexts) {
+  std::vector<std::byte> payload;
+  for (const uint64_t context : contexts) {
+    const WorkRequest write{.request_context = context, .operation = WorkRequest::Write{}};
+    const size_t begin = payload.size();
+    payload.resize(begin + *ring::EncodedBytes(write));
+    ring::Encode(write, payload.data() + begin);
+  }
+  const RingRequest request{.entry = {.opcode = ring::Opcode::kPost,
+                                      .flags = ring::kFlagNoOutcome,
+                                      .count = static_cast<uint32_t>(contexts.size()),
+                                      .object = pair},
+                            .payload_bytes = payload.size()};
+  return channel.Send(request, [&](std::byte* to) { std::ranges::copy(payload, to); }).value_or(false);
+}
+
+TEST(RingChannel, ReportsOnceWhatItHasLost) {
+  ScriptedRing ring(kEntries);
+  const auto channel = ring.Open();
+  for (const uint64_t context : {10, 20, 30}) {
+    ASSERT_TRUE(SendChain(*channel, 7, {context, context + 1}));
+  }
+  ring.TakeWithoutOutcome();
+  EXPECT_TRUE(channel->TakeLost().empty()) << "the ring goes on";
+  ring.end().End(static_cast<uint32_t>(ErrorReason::RING_BROKEN));
+  std::vector<uint64_t> contexts;
+  for (const Completion& lost : channel->TakeLost()) {
+    EXPECT_EQ(lost.status, NtStatus::kCancelled);
+    EXPECT_EQ(lost.type, OperationType::kWrite);
+    EXPECT_EQ(lost.queue_pair, QueuePairId{7});
+    contexts.push_back(lost.request_context);
+  }
+  EXPECT_EQ(contexts, (std::vector<uint64_t>{20, 21, 30, 31}));
+  EXPECT_TRUE(channel->TakeLost().empty());
+  EXPECT_TRUE(channel->AwaitSent(milliseconds(0)).ok()) << "nothing is awaited any more";
+}
+
+TEST(RingChannel, LosesNothingThatTheDaemonHasTaken) {
+  ScriptedRing ring(kEntries);
+  const auto channel = ring.Open();
+  ASSERT_TRUE(SendChain(*channel, 7, {10}));
+  ring.TakeWithoutOutcome();
+  ring.end().End(static_cast<uint32_t>(ErrorReason::RING_BROKEN));
+  EXPECT_TRUE(channel->TakeLost().empty());
 }
 
 TEST(RingChannel, GivesEachThreadItsOwnOutcomeWhateverTheOrder) {

@@ -200,6 +200,11 @@ absl::Status RingPath::AwaitPosts(std::chrono::milliseconds wait_max) {
   return channel == nullptr ? absl::OkStatus() : channel->AwaitSent(wait_max);
 }
 
+std::vector<Completion> RingPath::TakeLost() {
+  RingChannel* const channel = opened_.load(std::memory_order_acquire);
+  return channel == nullptr ? std::vector<Completion>() : channel->TakeLost();
+}
+
 std::optional<absl::StatusOr<Registration>> RingPath::Register(MemoryRegionId region, std::span<const MdlEntry> chain,
                                                                uint64_t length, uint32_t flags) {
   const RingRequest request{.entry = {.opcode = Opcode::kRegisterMr,

@@ -49,6 +49,9 @@ class RingPath {
   std::optional<absl::StatusOr<RemoteToken>> GetRemoteToken(MemoryRegionId region);
   std::optional<absl::Status> Arm(CompletionQueueId queue, CqNotifyType type);
 
+  // As RingChannel::TakeLost.
+  std::vector<Completion> TakeLost();
+
   // The session has ended. `why` must not be ok. The first call wins.
   void End(const absl::Status& why);
   // The processor that serves the ring, plus 1; 0 if unknown or without a ring.

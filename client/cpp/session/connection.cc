@@ -1,7 +1,9 @@
 #include "client/cpp/session/connection.h"
 
+#include <map>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "client/cpp/channel/daemon_address.h"
@@ -88,6 +90,21 @@ absl::StatusOr<v1::CloseSessionResponse> Connection::CloseSession() {
   pending_->Close(MakeError(ErrorReason::SESSION_ENDING, "closed"));
   queue_events_->Close(MakeError(ErrorReason::SESSION_ENDING, "closed"));
   return response;
+}
+
+bool Connection::DeliverLostPosts() {
+  std::map<QueuePairId, std::vector<Completion>> lost;
+  for (const Completion& request : rings_->TakeLost()) {
+    lost[request.queue_pair].push_back(request);
+  }
+  for (const auto& [id, requests] : lost) {
+    v1::FlushRequest flush;
+    flush.set_qp_id(id.value);
+    (void)Call(kFlush, flush);
+  }
+  const bool any = !lost.empty();
+  lost_posts_.Deliver(std::move(lost));
+  return any;
 }
 
 // A ring that cannot be used is closed again: it costs memory in the daemon.

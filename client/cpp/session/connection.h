@@ -13,6 +13,7 @@
 #include "client/cpp/channel/method.h"
 #include "client/cpp/channel/methods.h"
 #include "client/cpp/client_options.h"
+#include "client/cpp/rings/lost_posts.h"
 #include "client/cpp/rings/ring_path.h"
 #include "client/cpp/session/event_stream.h"
 #include "client/cpp/session/pending_requests.h"
@@ -44,6 +45,7 @@ class Connection {
   PendingRequests& pending() { return *pending_; }
   QueueEvents& queue_events() { return *queue_events_; }
   ProgressWatch& progress() { return *progress_; }
+  LostPosts& lost_posts() { return lost_posts_; }
   RingPath& rings() { return *rings_; }
   const std::shared_ptr<RingPath>& shared_rings() const { return rings_; }
   // Errors: a transport failure in a child made by fork.
@@ -81,6 +83,9 @@ class Connection {
   absl::StatusOr<AdapterId> Adapter();
   absl::StatusOr<ProtectionDomainId> ProtectionDomain();
 
+  // Whether the ring has ended alone with posts in it that the daemon never takes. Then flushes their queue pairs, and
+  // delivers them behind what the daemon has reported: once.
+  bool DeliverLostPosts();
   // Ends the session now. Pending requests fail with SESSION_ENDING.
   absl::StatusOr<v1::CloseSessionResponse> CloseSession();
 
@@ -97,6 +102,7 @@ class Connection {
   const std::shared_ptr<PendingRequests> pending_ = std::make_shared<PendingRequests>();
   const std::shared_ptr<QueueEvents> queue_events_ = std::make_shared<QueueEvents>();
   const std::shared_ptr<ProgressWatch> progress_ = std::make_shared<ProgressWatch>();
+  LostPosts lost_posts_;
   // The event stream ends it.
   const std::shared_ptr<RingPath> rings_;
   SessionId session_id_;

@@ -19,10 +19,10 @@
 #include <gtest/gtest.h>
 
 #include "base/files/unique_fd.h"
-#include "ring/layout.h"
 #include "ring/shared_word.h"
 #include "tests/integration/library/killed_calls.h"
 #include "tests/integration/library/librnicd_c_fixture.h"
+#include "tests/integration/library/mapped_rings.h"
 #include "tests/support/process/daemon_process.h"
 
 namespace rnicd::test {
@@ -66,21 +66,6 @@ TEST(RnicdKilledCalls, AreAllFunctionsThatSpeakWithTheDaemon) {
 
 // --- The daemon's end -----------------------------------------------------------------------------------------------
 
-// The headers of the rings that this process has mapped. No other thread unmaps anything while the daemon lives.
-std::vector<ring::RingHeader*> MappedRings() {
-  std::vector<ring::RingHeader*> rings;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    if (line.find(" rw-s ") != std::string::npos && line.find("/memfd:rnicd-memory") != std::string::npos) {
-      auto* const header = reinterpret_cast<ring::RingHeader*>(std::stoull(line, nullptr, 16));
-      if (header->description.magic == ring::kRingMagic) {
-        rings.push_back(header);
-      }
-    }
-  }
-  return rings;
-}
-
 // Bytes on this socket that the process with this id has not read.
 bool HasUnread(int socket, pid_t reader) {
   ucred peer = {};
@@ -96,6 +81,7 @@ size_t NotTaken(pid_t daemon) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     count += HasUnread(std::stoi(entry.path().filename()), daemon) ? 1 : 0;
   }
+  // Nothing is unmapped while the daemon lives.
   for (ring::RingHeader* const header : MappedRings()) {
     count += ring::LoadAcquire(header->submission_tail) != ring::LoadAcquire(header->submission_head) ? 1 : 0;
   }
