@@ -14,7 +14,7 @@
 //   regions <memory_id> <bytes> <flags> <count>   as many regions, all over the same first bytes
 //   deregister <mr_id>         ends a registration; its region stays
 //   tokens <mr_id>             both tokens
-//   qp                         creates a queue pair and prints its address
+//   qp                         creates a queue pair and prints its address in hex
 //   peer <address>             connects the queue pair to the address
 //   disconnected               waits until the daemon reports that the peer has disconnected
 //   redeem <ticket>            tries to fetch a descriptor for a ticket, for example of another process
@@ -288,13 +288,15 @@ class TestClient {
     v1::QueryQpRequest query;
     query.set_qp_id(qp_id_);
     const auto queried = client().Call(&QueueStub::QueryQp, query);
-    return queried.ok() ? "ok address=" + queried.response.address() : ErrorText(queried);
+    return queried.ok() ? "ok address=" + absl::BytesToHexString(queried.response.address()) : ErrorText(queried);
   }
 
   std::string Peer(Words& words) {
     v1::ConnectQpRequest request;
     request.set_qp_id(qp_id_);
-    words >> *request.mutable_peer_address();
+    std::string digits;
+    words >> digits;
+    request.set_peer_address(BytesFromHex(digits).value());
     const auto connected = client().Call(&QueueStub::ConnectQp, request);
     return connected.ok() ? "ok" : ErrorText(connected);
   }

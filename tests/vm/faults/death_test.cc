@@ -2,6 +2,8 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/escaping.h"
+#include "base/hex.h"
 #include "tests/support/calls/expect.h"
 #include "tests/support/process/child_client.h"
 #include "tests/support/process/wait.h"
@@ -58,8 +60,8 @@ struct BusyClient {
     const std::string range = memory_id + " " + size + " " + std::to_string(kEveryRight);
     const ChildAnswer region = client->MustRun("register " + range);
     EXPECT_EQ(client->MustRun("regions " + range + " 1000").number("regions"), 1000u);
-    const std::string address = client->MustRun("qp").values["address"];
-    client->MustRun("peer " + peer.address());
+    const std::string address = BytesFromHex(client->MustRun("qp").values["address"]).value();
+    client->MustRun("peer " + absl::BytesToHexString(peer.address()));
     peer.Connect(address);
     peer.BeginTraffic({.address = region.number("base"), .token = static_cast<uint32_t>(region.number("remote"))},
                       4096);

@@ -32,8 +32,8 @@ class Owner {
 
   // Connects a new queue pair to the peer.
   void ConnectTo(ForeignPeer& peer) {
-    const std::string address = client_->MustRun("qp").values["address"];
-    client_->MustRun("peer " + peer.address());
+    const std::string address = BytesFromHex(client_->MustRun("qp").values["address"]).value();
+    client_->MustRun("peer " + absl::BytesToHexString(peer.address()));
     peer.Connect(address);
   }
   std::string Text() {
