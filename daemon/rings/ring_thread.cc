@@ -225,6 +225,7 @@ bool RingThread::TakeEntries(Served& served, const core::SessionGuard& guard) {
     served.last_entry = now_;
     if (served_.size() > 1 && served.ring->end().client_cpu() == ring::CurrentCpu()) {
       cpu_yield_.ClientWaits(now_);
+      budget_.ClientIsHere(now_);
     }
     served.expects_entry = false;
     served.empty_wakeups = 0;

@@ -4,6 +4,8 @@ namespace rnicd::rings {
 namespace {
 
 constexpr std::chrono::milliseconds kWindow{100};
+// How long a client that shares the processor is expected to go on.
+constexpr std::chrono::milliseconds kClientStays{1};
 
 }  // namespace
 
@@ -16,6 +18,9 @@ void SpinBudget::RemoveRing(uint64_t tenant) {
 
 // A client that runs on this thread's processor can only submit while this thread sleeps.
 bool SpinBudget::Allows(uint64_t tenant, uint32_t client_cpu, Instant last_entry, Instant now) {
+  if (client_here_.has_value() && now - *client_here_ < kClientStays) {
+    return false;
+  }
   const bool runs_elsewhere = client_cpu != 0 ? client_cpu != ring::CurrentCpu() : several_processors_;
   return runs_elsewhere && now - last_entry < options_.longest && HasTime(tenant, now);
 }

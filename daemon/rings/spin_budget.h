@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "base/clock.h"
 #include "daemon/rings/spin_options.h"
@@ -22,6 +23,9 @@ class SpinBudget {
   // Whether the thread may poll a ring of this tenant that has been empty since `last_entry`. `client_cpu`: where its
   // client runs; 0 if unknown.
   bool Allows(uint64_t tenant, uint32_t client_cpu, Instant last_entry, Instant now);
+  // A client that runs on the thread's processor has submitted: for some time it is likely to need that again, be it to
+  // read what another client sends it.
+  void ClientIsHere(Instant now) { client_here_ = now; }
   // Records time spent polling a ring of this tenant.
   void Spend(uint64_t tenant, std::chrono::nanoseconds time) { tenants_[tenant].spent += time; }
 
@@ -38,6 +42,7 @@ class SpinBudget {
   // For clients that do not report their processor.
   const bool several_processors_ = ring::SeveralProcessors();
   Instant window_began_;
+  std::optional<Instant> client_here_;
   // Those that have rings.
   std::map<uint64_t, Tenant> tenants_;
 };
