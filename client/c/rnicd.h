@@ -409,10 +409,11 @@ int rnicd_import_mapping(struct rnicd_session* session, int fd, void* mapping, u
 //   another thread that does gets a SIGSEGV, and a system call EFAULT. Reading is safe.
 // - The kernel and devices must not have pinned them: direct I/O, io_uring, CUDA or another RDMA library would keep on
 //   using the old ones.
-// - While replaced, they are not unmapped, moved or freed, and MADV_DONTNEED does not empty them. They are not in core
-//   dumps, do not count against the process's memory limit, and take its address space twice.
-// - A child made by fork shares them with its parent until that gets its own back. With MADV_DONTFORK on them it has
-//   none, and must not close the handle.
+// - While replaced, they must not be unmapped, moved or freed: nothing is given back then, and what is mapped there in
+//   the end stays as it is. MADV_DONTNEED does not empty them. They are not in core dumps, do not count against the
+//   process's memory limit, and take its address space twice.
+// - A child made by fork shares them with its parent until that gets its own back, and keeps them alive if the parent
+//   dies before. With MADV_DONTFORK on them it has none, and must not close the handle.
 // Errors: as rnicd_allocate_memory; -EINVAL for pages that cannot be replaced, with the cause in the message. After a
 //         failure all is as it was.
 int rnicd_replace_memory(struct rnicd_session* session, void* pages, uint64_t bytes, struct rnicd_memory** memory);

@@ -164,6 +164,7 @@ absl::StatusOr<std::shared_ptr<AttachedMemory>> AttachedMemory::Replace(std::sha
   }
   (*memory)->bytes_ = pages;
   (*memory)->spare_ = spare;
+  (*memory)->file_ = FileUnder(pages);
   return memory;
 }
 
@@ -172,7 +173,7 @@ void AttachedMemory::Detach() {
     if (!is_callers_mapping_ && !bytes_.empty()) {
       SystemOs().Unmap(bytes_).IgnoreError();
     }
-  } else if (!MoveOver(spare_, bytes_).ok()) {
+  } else if (!file_.has_value() || FileUnder(bytes_) != file_ || !MoveOver(spare_, bytes_).ok()) {
     SystemOs().Unmap(spare_).IgnoreError();
   }
 }

@@ -65,7 +65,8 @@ class AttachedMemory {
   static absl::Status SealBatch(Connection& connection, Outcomes& outcomes);
   // The mapping must be made before Seal, which forbids new writable ones. Address 0 means anywhere.
   absl::Status Map(int fd, uint64_t size, VirtualAddress address);
-  // The end of the mapping. Pages that cannot be given back stay those of the file, with their bytes.
+  // The end of the mapping. Pages that cannot be given back stay those of the file, with their bytes. Where
+  // the caller has unmapped them against the rules, whatever is there now stays as it is.
   void Detach();
   absl::Status Seal();
 
@@ -75,6 +76,8 @@ class AttachedMemory {
   bool is_callers_mapping_ = false;
   // Private pages that take the place of bytes_ at the end. Empty unless these replaced some.
   std::span<std::byte> spare_;
+  // The inode of the daemon's file, of which the caller's pages must still be.
+  std::optional<uint64_t> file_;
   PageSize page_size_ = PageSize::k4KiB;
   bool from_pool_ = false;
   bool transparent_huge_pages_ = false;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <span>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,10 @@ absl::StatusOr<std::span<std::byte>> MapAt(VirtualAddress address, int fd, uint6
 
 // Checks that this is a shared, writable mapping of the file's first bytes. Errors: FIELD_OUT_OF_RANGE.
 absl::Status CheckMapping(std::span<const std::byte> mapping, int fd);
+
+// The inode of the memory file whose first bytes are mapped there, shared; nothing if it is not one file, or not all of
+// it.
+std::optional<uint64_t> FileUnder(std::span<const std::byte> mapping);
 
 // Checks that these are whole pages of ordinary private memory, by the text of /proc/self/smaps: anonymous, readable
 // and writable, with no property that MoveOver would lose. Errors: FIELD_OUT_OF_RANGE. Source: the kernel's

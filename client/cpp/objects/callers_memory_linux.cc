@@ -87,7 +87,7 @@ bool ReadLine(std::FILE* text, std::string& line) {
 }
 
 // The mappings that the range touches, in order; nothing where a part of it is not mapped. Reads no further than that:
-// the kernel walks the page tables for each line of smaps.
+// the kernel walks the page tables for each line of smaps. A mapping that grows while the text is read is listed again.
 std::optional<std::vector<Area>> AreasUnder(std::FILE* text, std::span<const std::byte> range) {
   const std::optional<CheckedRange> checked = CheckedRange::Make(AddressOf(range), range.size());
   if (!checked.has_value() || range.empty()) {
@@ -104,13 +104,14 @@ std::optional<std::vector<Area>> AreasUnder(std::FILE* text, std::span<const std
       }
       continue;
     }
-    if (area->begin > checked->last()) {
+    const uint64_t from = std::max(area->begin, areas.empty() ? checked->start() : areas.back().end);
+    if (from > checked->last()) {
       break;
     }
-    inside = area->end > checked->start();
+    inside = area->end > from;
     if (inside) {
       areas.push_back(*area);
-      mapped += std::min(area->end - 1, checked->last()) - std::max(area->begin, checked->start()) + 1;
+      mapped += std::min(area->end - 1, checked->last()) - from + 1;
     }
   }
   return mapped == range.size() ? std::optional(std::move(areas)) : std::nullopt;
@@ -194,6 +195,18 @@ absl::Status CheckMapping(std::span<const std::byte> mapping, int fd) {
     }
   }
   return absl::OkStatus();
+}
+
+std::optional<uint64_t> FileUnder(std::span<const std::byte> mapping) {
+  const Text maps = OpenText("/proc/self/maps");
+  const std::optional<std::vector<Area>> areas = AreasUnder(maps.get(), mapping);
+  const auto is_of_the_first = [&](const Area& area) {
+    return area.access.ends_with("s") && area.inode == areas->front().inode && area.device == areas->front().device &&
+           area.begin - area.offset == AddressOf(mapping);
+  };
+  return areas.has_value() && std::all_of(areas->begin(), areas->end(), is_of_the_first)
+             ? std::optional(areas->front().inode)
+             : std::nullopt;
 }
 
 absl::Status CheckPrivatePages(std::FILE* smaps, std::span<const std::byte> pages) {

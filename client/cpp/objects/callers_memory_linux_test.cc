@@ -190,6 +190,15 @@ TEST(CallersMemory, AreasOfTheKernelAreKnownByTheirText) {
   }
 }
 
+// Other threads map and unmap beside it meanwhile, and the kernel joins mappings that are alike.
+TEST(CallersMemory, MappingThatGrowsWhileTheTextIsReadIsListedTwiceAndCountsOnce) {
+  const std::string flags = " rw-p 00000000 00:00 0\nVmFlags: rd wr\n";
+  std::string smaps = "10000-28000" + flags + "20000-30000" + flags + "20000-50000" + flags;
+  const Text text(fmemopen(smaps.data(), smaps.size(), "r"), &std::fclose);
+  const absl::Status status = CheckPrivatePages(text.get(), {reinterpret_cast<std::byte*>(0x20000), 0x10000});
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 TEST(CallersMemory, StackOfTheCallerIsRefused) {
   const auto objection = [] {
     const uintptr_t page = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) / kPageBytes * kPageBytes;

@@ -11,6 +11,8 @@ absl::Status CheckMapping(std::span<const std::byte> /*mapping*/, int /*fd*/) {
   return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "mapping");
 }
 
+std::optional<uint64_t> FileUnder(std::span<const std::byte> /*mapping*/) { return std::nullopt; }
+
 absl::StatusOr<std::span<std::byte>> MapSpare(std::span<const std::byte> /*pages*/) {
   return MakeError(ErrorReason::FIELD_OUT_OF_RANGE, "pages");
 }
