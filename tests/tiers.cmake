@@ -18,6 +18,10 @@ set(RNICD_TIERS
     "rnicd_conformance_networkdirect                  night    -           -"
     "shared_object|manual_pages                       first    -           -"
     "rnicd_library|library_abi                        all      -           -"
+    "rnicd_libfabric_endpoints                        first    all         -"
+    "rnicd_libfabric_stress                           all      all         all"
+    "rnicd_libfabric_night                            night    -           -"
+    "libfabric_programs                               all      -           -"
     "rnicd_integration_first                          first    -           -"
     "rnicd_integration                                all      all         -"
     "rnicd_integration_slow                           all      -           -"
@@ -47,7 +51,7 @@ set(RNICD_TIERS
     # Scripts that make what they need.
     "soak|fuzz                                        -        night       -"
     "interop|container|arm64|windows|debian13         night    -           -"
-    "example_rust                                     night    -           -"
+    "example_rust|libfabric_programs_night            night    -           -"
     "(booted_)?packages                               night    -           -")
 
 foreach(tier first all night)

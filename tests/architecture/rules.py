@@ -153,6 +153,10 @@ ARROWS = {
     "client/c": ["client/cpp", "base/ndk", "base/system", "base"],
     # What only librnicd.so has.
     "client/c/shared": [],
+    # The provider for libfabric, which uses the C interface alone.
+    "client/libfabric/info": ["client/libfabric", "base/files"],
+    "client/libfabric/connection": ["client/libfabric", "base/files", "base"],
+    "client/libfabric": ["client/libfabric/info", "client/libfabric/connection", "client/c", "base/files", "base"],
     "client/admin": ["client/cpp/channel", "client/cpp", "base", "proto"],
     # rnicctl: what is typed, what is printed, what selftest and the demos do, one file a command, and the tool.
     "client/ctl/line": ["client/admin", "client/cpp", "base/ndk", "base/files", "base"],

@@ -1,0 +1,399 @@
+#include "client/libfabric/completion_queue.h"
+
+#include <poll.h>
+#include <rdma/fi_errno.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "client/libfabric/completion.h"
+#include "client/libfabric/errors.h"
+#include "client/libfabric/provider.h"
+
+namespace rnicd::fi {
+namespace {
+
+// Entries that a queue is made with, and up to which it can grow as endpoints are enabled: programs ask for as many as
+// all peers of a job could use, which are pages that the daemon counts.
+constexpr uint32_t kDepthMin = 1024;
+constexpr uint32_t kDepthMax = 65536;
+// Completions that are polled at a time.
+constexpr uint32_t kBatch = 32;
+// Reads in a row without a completion after which the daemon's events are looked at, too. That is a system call.
+constexpr uint32_t kEmptyReads = 128;
+
+}  // namespace
+
+// The program's array.
+class CompletionQueue::Writer {
+ public:
+  Writer(void* buffer, size_t capacity, fi_cq_format format)
+      : to_(static_cast<std::byte*>(buffer)), capacity_(capacity), format_(format) {}
+
+  size_t written() const { return written_; }
+  size_t room() const { return capacity_ - written_; }
+  void Write(const fi_cq_err_entry& entry) { WriteEntry(entry, format_, to_ + written_++ * EntryBytes(format_)); }
+
+ private:
+  std::byte* const to_;
+  const size_t capacity_;
+  const fi_cq_format format_;
+  size_t written_ = 0;
+};
+
+// fi_ops_cq.
+struct CompletionQueue::Operations {
+  static ssize_t Read(fid_cq* queue, void* buffer, size_t count) { return Of(&queue->fid).Read(buffer, count); }
+
+  static ssize_t ReadFrom(fid_cq* queue, void* buffer, size_t count, fi_addr_t* sources) {
+    const ssize_t read = Read(queue, buffer, count);
+    if (read > 0 && sources != nullptr) {
+      std::fill_n(sources, read, FI_ADDR_NOTAVAIL);
+    }
+    return read;
+  }
+
+  static ssize_t ReadError(fid_cq* queue, fi_cq_err_entry* error, uint64_t /*flags*/) {
+    return Of(&queue->fid).ReadError(error);
+  }
+
+  static ssize_t ReadAndWait(fid_cq* queue, void* buffer, size_t count, const void* /*condition*/, int timeout_ms) {
+    return Of(&queue->fid).ReadAndWait(buffer, count, timeout_ms);
+  }
+
+  static ssize_t ReadFromAndWait(fid_cq* queue, void* buffer, size_t count, fi_addr_t* sources,
+                                 const void* /*condition*/, int timeout_ms) {
+    const ssize_t read = Of(&queue->fid).ReadAndWait(buffer, count, timeout_ms);
+    if (read > 0 && sources != nullptr) {
+      std::fill_n(sources, read, FI_ADDR_NOTAVAIL);
+    }
+    return read;
+  }
+
+  static int Signal(fid_cq* queue) {
+    const CompletionQueue& own = Of(&queue->fid);
+    return own.signal_.valid() && eventfd_write(own.signal_.get(), 1) == 0 ? 0 : -FI_ENOSYS;
+  }
+
+  static const char* Text(fid_cq* /*queue*/, int reason, const void* /*data*/, char* buffer, size_t bytes) {
+    return ReasonText(reason, buffer, bytes);
+  }
+};
+
+bool CompletionQueue::Reporter::Drained() const {
+  return (!transmit || transfers->transmit.outstanding() == 0) && (!receive || transfers->receive.outstanding() == 0);
+}
+
+CompletionQueue::CompletionQueue(Domain& domain, const fi_cq_attr& attributes)
+    : domain_(domain), format_(attributes.format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attributes.format) {
+  static fi_ops fid_operations = {.size = sizeof(fi_ops),
+                                  .close = CloseFid,
+                                  .bind = Unsupported,
+                                  .control = Control,
+                                  .ops_open = Unsupported,
+                                  .tostr = Unsupported,
+                                  .ops_set = Unsupported};
+  static fi_ops_cq operations = {.size = sizeof(fi_ops_cq),
+                                 .read = Operations::Read,
+                                 .readfrom = Operations::ReadFrom,
+                                 .readerr = Operations::ReadError,
+                                 .sread = Operations::ReadAndWait,
+                                 .sreadfrom = Operations::ReadFromAndWait,
+                                 .signal = Operations::Signal,
+                                 .strerror = Operations::Text};
+  handle_.api = {.fid = {.fclass = FI_CLASS_CQ, .context = nullptr, .ops = &fid_operations}, .ops = &operations};
+  handle_.object = this;
+}
+
+int CompletionQueue::Open(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void* context) {
+  if (attributes == nullptr || attributes->format > FI_CQ_FORMAT_TAGGED) {
+    return -FI_EINVAL;
+  }
+  const fi_wait_obj wait = attributes->wait_obj;
+  if (wait != FI_WAIT_NONE && wait != FI_WAIT_UNSPEC && wait != FI_WAIT_FD) {
+    return -FI_ENOSYS;
+  }
+  Domain& owner = Domain::Of(&domain->fid);
+  rnicd_adapter_info card = RNICD_INIT(rnicd_adapter_info);
+  if (const int result = rnicd_query_adapter(owner.session(), &card); result < 0) {
+    return Refused(FI_LOG_CQ, "the adapter's limits", result);
+  }
+  std::unique_ptr<CompletionQueue> made(new CompletionQueue(owner, *attributes));
+  made->depth_ = std::min(kDepthMin, card.max_cq_depth);
+  made->depth_max_ = std::min(kDepthMax, card.max_cq_depth);
+  if (const int result = rnicd_create_cq(owner.session(), made->depth_, made->depth_max_, &made->cq_); result < 0) {
+    return Refused(FI_LOG_CQ, "creating a completion queue", result);
+  }
+  if (wait != FI_WAIT_NONE) {
+    if (const int result = made->MakeWaitObject(); result < 0) {
+      rnicd_close_cq(made->cq_);
+      return result;
+    }
+  }
+  owner.AddUser();
+  made->handle_.api.fid.context = context;
+  attributes->format = made->format_;
+  *queue = &made.release()->handle_.api;
+  return 0;
+}
+
+int CompletionQueue::MakeWaitObject() {
+  const int completions = rnicd_cq_fd(cq_);
+  if (completions < 0) {
+    return Refused(FI_LOG_CQ, "a descriptor to wait for completions", completions);
+  }
+  wait_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  signal_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  for (const int fd : {completions, domain_.descriptor(), signal_.get()}) {
+    epoll_event event = {.events = EPOLLIN, .data = {.fd = fd}};
+    if (epoll_ctl(wait_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+      return -errno;
+    }
+  }
+  return 0;
+}
+
+int CompletionQueue::CloseFid(fid* queue) {
+  CompletionQueue& own = Of(queue);
+  {
+    MutexLock lock(own.mutex_);
+    if (std::ranges::any_of(own.reporters_, [](const Reporter& reporter) { return !reporter.closed; })) {
+      return -FI_EBUSY;
+    }
+  }
+  const std::unique_ptr<CompletionQueue> closed(&own);
+  rnicd_close_cq(closed->cq_);
+  closed->domain_.RemoveUser();
+  return 0;
+}
+
+int CompletionQueue::Control(fid* queue, int command, void* argument) {
+  const CompletionQueue& own = Of(queue);
+  switch (command) {
+    case FI_GETWAIT:
+      if (!own.wait_.valid()) {
+        return -FI_ENODATA;
+      }
+      *static_cast<int*>(argument) = own.wait_.get();
+      return 0;
+    case FI_GETWAITOBJ:
+      *static_cast<fi_wait_obj*>(argument) = own.wait_.valid() ? FI_WAIT_FD : FI_WAIT_NONE;
+      return 0;
+    default:
+      return -FI_ENOSYS;
+  }
+}
+
+int CompletionQueue::Reserve(uint32_t entries) {
+  MutexLock lock(mutex_);
+  const uint32_t wanted = reserved_ + entries;
+  if (wanted > depth_max_) {
+    RNICD_FI_WARN(FI_LOG_CQ, "%u completions could be outstanding, and a queue holds at most %u\n", wanted, depth_max_);
+    return -FI_ENOSPC;
+  }
+  if (wanted > depth_) {
+    const uint32_t depth = std::min(std::max(wanted, 2 * depth_), depth_max_);
+    if (const int result = rnicd_resize_cq(cq_, depth); result < 0) {
+      return Refused(FI_LOG_CQ, "a longer completion queue", result);
+    }
+    depth_ = depth;
+  }
+  reserved_ = wanted;
+  return 0;
+}
+
+void CompletionQueue::Release(uint32_t entries) {
+  MutexLock lock(mutex_);
+  reserved_ -= entries;
+}
+
+void CompletionQueue::Add(std::shared_ptr<Transfers> transfers, bool transmit, bool receive, uint32_t entries) {
+  MutexLock lock(mutex_);
+  reporters_.push_back({.transfers = std::move(transfers),
+                        .transmit = transmit,
+                        .receive = receive,
+                        .entries = entries,
+                        .closed = false});
+}
+
+void CompletionQueue::Close(const Transfers& transfers) {
+  MutexLock lock(mutex_);
+  for (Reporter& reporter : reporters_) {
+    reporter.closed |= reporter.transfers.get() == &transfers;
+  }
+  ForgetDrained();
+}
+
+ssize_t CompletionQueue::Read(void* buffer, size_t count) {
+  MutexLock lock(mutex_);
+  Writer out(buffer, count, format_);
+  while (!pending_.empty() && pending_.front().err == 0 && out.room() != 0) {
+    out.Write(pending_.front());
+    pending_.pop_front();
+  }
+  int result = 0;
+  if (pending_.empty()) {
+    result = Poll(out);
+  }
+  if (out.written() != 0) {
+    return static_cast<ssize_t>(out.written());
+  }
+  if (!pending_.empty()) {
+    return -FI_EAVAIL;
+  }
+  return result < 0 ? result : -FI_EAGAIN;
+}
+
+int CompletionQueue::Poll(Writer& out) {
+  std::array<rnicd_completion, kBatch> completions;
+  while (out.room() != 0 && pending_.empty()) {
+    const auto wanted = static_cast<uint32_t>(std::min<size_t>(out.room(), kBatch));
+    const int count = rnicd_poll_cq(cq_, completions.data(), wanted);
+    if (count < 0) {
+      FailAll(-count);
+      return count;
+    }
+    if (count == 0) {
+      break;
+    }
+    empty_reads_ = 0;
+    for (int index = 0; index < count; ++index) {
+      Take(completions[index], out);
+    }
+  }
+  if (out.written() == 0 && pending_.empty() && ++empty_reads_ % kEmptyReads == 0) {
+    domain_.Progress();
+    // The peer may need this processor.
+    sched_yield();
+  }
+  return 0;
+}
+
+void CompletionQueue::Take(const rnicd_completion& completion, Writer& out) {
+  if (completion.context == kDroppedContext) {
+    return;
+  }
+  // Alive: it has an outstanding request.
+  auto& transfers = *reinterpret_cast<Transfers*>(completion.qp_context);  // NOLINT(performance-no-int-to-ptr)
+  const bool received = completion.operation == RNICD_RECEIVE || completion.operation == RNICD_RECEIVE_AND_INVALIDATE;
+  RequestQueue& queue = received ? transfers.receive : transfers.transmit;
+  const size_t index = completion.context & ~kFirstOfTwo;
+  Request& request = queue[index];
+  const bool failed = completion.ntstatus != 0;
+  const fi_cq_err_entry entry = EntryOf(request, completion, received ? &transfers.ReceiveHeader(index) : nullptr);
+  const bool reports = failed || entry.err != 0 ? !std::exchange(request.failed, true) : request.reports_success;
+  if (reports) {
+    if (entry.err == 0 && pending_.empty()) {
+      out.Write(entry);
+    } else {
+      pending_.push_back(entry);
+    }
+  }
+  if ((completion.context & kFirstOfTwo) != 0) {
+    return;
+  }
+  queue.End(index);
+  if (received && transfers.receive_batch.waiting() != 0) {
+    MutexLock lock(transfers.receive_mutex);
+    transfers.receive_batch.PostIfFew(queue.outstanding());
+  }
+  if (closing_) {
+    ForgetDrained();
+  }
+}
+
+void CompletionQueue::ForgetDrained() {
+  closing_ = false;
+  std::erase_if(reporters_, [this](const Reporter& reporter) RNICD_REQUIRES(mutex_) {
+    const bool over = reporter.closed && reporter.Drained();
+    reserved_ -= over ? reporter.entries : 0;
+    closing_ |= reporter.closed && !over;
+    return over;
+  });
+}
+
+void CompletionQueue::FailAll(int error) {
+  const uint32_t reason = rnicd_last_error()->reason;
+  // RxM keeps the errors of its receives to itself: those of what the program sends come first.
+  for (const Reporter& reporter : reporters_) {
+    if (reporter.transmit) {
+      MutexLock lock(reporter.transfers->transmit_mutex);
+      Lose(reporter.transfers->transmit.EndAll(), error, reason);
+    }
+  }
+  for (const Reporter& reporter : reporters_) {
+    if (reporter.receive) {
+      MutexLock lock(reporter.transfers->receive_mutex);
+      Lose(reporter.transfers->receive.EndAll(), error, reason);
+    }
+  }
+}
+
+void CompletionQueue::Lose(const std::vector<Request>& requests, int error, uint32_t reason) {
+  for (const Request& request : requests) {
+    if (!request.failed) {
+      pending_.push_back(EntryOfLostRequest(request, error, reason));
+    }
+  }
+}
+
+ssize_t CompletionQueue::ReadError(fi_cq_err_entry* error) {
+  MutexLock lock(mutex_);
+  if (pending_.empty() || pending_.front().err == 0) {
+    return -FI_EAGAIN;
+  }
+  // There is no data beside the reason; the buffer for it is the program's. What follows is not in the struct of
+  // programs for older interfaces, and newer ones have set it.
+  std::memcpy(error, &pending_.front(), offsetof(fi_cq_err_entry, err_data));
+  error->err_data_size = 0;
+  pending_.pop_front();
+  return 1;
+}
+
+int CompletionQueue::TryWait() {
+  domain_.Progress();
+  {
+    MutexLock lock(mutex_);
+    if (!pending_.empty()) {
+      return -FI_EAGAIN;
+    }
+  }
+  const int prepared = rnicd_prepare_cq(cq_);
+  return prepared == 1 ? 0 : -FI_EAGAIN;
+}
+
+ssize_t CompletionQueue::ReadAndWait(void* buffer, size_t count, int timeout_ms) {
+  using Clock = std::chrono::steady_clock;
+  if (!wait_.valid()) {
+    return -FI_ENOSYS;
+  }
+  const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(std::max(timeout_ms, 0));
+  for (;;) {
+    const ssize_t read = Read(buffer, count);
+    if (read != -FI_EAGAIN) {
+      return read;
+    }
+    if (TryWait() != 0) {
+      continue;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd ready = {.fd = wait_.get(), .events = POLLIN, .revents = 0};
+    const int result = poll(&ready, 1, timeout_ms < 0 ? -1 : static_cast<int>(std::max<long>(left, 0)));
+    uint64_t signals = 0;
+    if (result == 0 || eventfd_read(signal_.get(), &signals) == 0) {
+      return Read(buffer, count);
+    }
+    if (result < 0) {
+      return -errno;
+    }
+  }
+}
+
+}  // namespace rnicd::fi

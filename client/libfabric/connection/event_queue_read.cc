@@ -1,0 +1,179 @@
+// What a program does with an event queue: the functions of fi_ops_eq and fi_ops.
+#include <poll.h>
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "client/libfabric/connection/event_queue.h"
+#include "client/libfabric/handle.h"
+
+namespace rnicd::fi {
+namespace {
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+// Milliseconds for poll: -1 is for ever.
+int Remaining(const Deadline& deadline) {
+  if (!deadline) {
+    return -1;
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - std::chrono::steady_clock::now());
+  return static_cast<int>(std::max<std::chrono::milliseconds::rep>(left.count(), 0));
+}
+
+const char* EventQueueError(fid_eq* /*eq*/, int prov_errno, const void* /*data*/, char* buffer, size_t bytes) {
+  const char* text = fi_strerror(prov_errno);
+  if (buffer != nullptr && bytes != 0) {
+    std::snprintf(buffer, bytes, "%s", text);
+    return buffer;
+  }
+  return text;
+}
+
+}  // namespace
+
+fi_ops_eq* EventQueue::EventOps() {
+  static fi_ops_eq ops = {.size = sizeof(fi_ops_eq),
+                          .read = Read,
+                          .readerr = ReadError,
+                          .write = Write,
+                          .sread = WaitAndRead,
+                          .strerror = EventQueueError};
+  return &ops;
+}
+
+fi_ops* EventQueue::FidOps() {
+  static fi_ops ops = {.size = sizeof(fi_ops),
+                       .close = Close,
+                       .bind = Unsupported,
+                       .control = Control,
+                       .ops_open = Unsupported,
+                       .tostr = Unsupported,
+                       .ops_set = Unsupported};
+  return &ops;
+}
+
+int EventQueue::Control(fid* eq, int command, void* argument) {
+  const EventQueue& queue = Of(eq);
+  if (command == FI_GETWAITOBJ) {
+    *static_cast<fi_wait_obj*>(argument) = queue.wait_object_ == FI_WAIT_UNSPEC ? FI_WAIT_FD : queue.wait_object_;
+    return 0;
+  }
+  if (command != FI_GETWAIT) {
+    return -FI_ENOSYS;
+  }
+  if (queue.wait_object_ == FI_WAIT_NONE) {
+    return -FI_ENODATA;
+  }
+  *static_cast<int*>(argument) = queue.epoll_.get();
+  return 0;
+}
+
+ssize_t EventQueue::Read(fid_eq* eq, uint32_t* event, void* buffer, size_t bytes, uint64_t flags) {
+  EventQueue& queue = Of(&eq->fid);
+  queue.Progress();
+  return queue.Take(event, buffer, bytes, (flags & FI_PEEK) != 0);
+}
+
+// Private data beyond the buffer is cut off, as fi_eq(3) says. What the program wrote is not.
+ssize_t EventQueue::Take(uint32_t* event, void* buffer, size_t bytes, bool peek) {
+  MutexLock lock(mutex_);
+  if (events_.empty()) {
+    return -FI_EAGAIN;
+  }
+  Event& first = events_.front();
+  if (first.error != 0) {
+    return -FI_EAVAIL;
+  }
+  const size_t header_bytes = first.of == nullptr ? 0 : sizeof(fi_eq_cm_entry);
+  const size_t data_bytes =
+      header_bytes == 0 ? first.data.size() : std::min(first.data.size(), std::max(bytes, header_bytes) - header_bytes);
+  if (bytes < header_bytes + data_bytes) {
+    return -FI_ETOOSMALL;
+  }
+  if (event != nullptr) {
+    *event = first.event;
+  }
+  if (header_bytes != 0) {
+    const fi_eq_cm_entry header = {.fid = first.of, .info = first.info};
+    std::memcpy(buffer, &header, header_bytes);
+  }
+  if (data_bytes != 0) {
+    std::memcpy(static_cast<std::byte*>(buffer) + header_bytes, first.data.data(), data_bytes);
+  }
+  if (!peek) {
+    // It is the reader's now.
+    first.info = nullptr;
+    Drop(events_.begin());
+  }
+  return static_cast<ssize_t>(header_bytes + data_bytes);
+}
+
+ssize_t EventQueue::ReadError(fid_eq* eq, fi_eq_err_entry* entry, uint64_t flags) {
+  EventQueue& queue = Of(&eq->fid);
+  queue.Progress();
+  MutexLock lock(queue.mutex_);
+  if (queue.events_.empty() || queue.events_.front().error == 0) {
+    return -FI_EAGAIN;
+  }
+  Event& first = queue.events_.front();
+  fi_eq_err_entry result = {.fid = first.of,
+                            .context = first.of->context,
+                            .data = 0,
+                            .err = first.error,
+                            .prov_errno = first.error,
+                            .err_data = first.data.empty() ? nullptr : first.data.data(),
+                            .err_data_size = first.data.size()};
+  if (queue.copies_error_data_ && entry->err_data != nullptr && entry->err_data_size != 0) {
+    result.err_data = entry->err_data;
+    result.err_data_size = std::min(first.data.size(), entry->err_data_size);
+    if (result.err_data_size != 0) {
+      std::memcpy(result.err_data, first.data.data(), result.err_data_size);
+    }
+  }
+  *entry = result;
+  if ((flags & FI_PEEK) == 0) {
+    queue.error_data_ = std::move(first.data);
+    queue.Drop(queue.events_.begin());
+  }
+  return sizeof(*entry);
+}
+
+ssize_t EventQueue::Write(fid_eq* eq, uint32_t event, const void* buffer, size_t bytes, uint64_t flags) {
+  EventQueue& queue = Of(&eq->fid);
+  if (!queue.takes_writes_ || flags != 0 || (buffer == nullptr && bytes != 0)) {
+    return -FI_EINVAL;
+  }
+  const auto* first = static_cast<const std::byte*>(buffer);
+  queue.Add({.event = event, .error = 0, .of = nullptr, .info = nullptr, .data = {first, first + bytes}});
+  return static_cast<ssize_t>(bytes);
+}
+
+ssize_t EventQueue::WaitAndRead(fid_eq* eq, uint32_t* event, void* buffer, size_t bytes, int timeout, uint64_t flags) {
+  const EventQueue& queue = Of(&eq->fid);
+  if (queue.wait_object_ == FI_WAIT_NONE) {
+    return -FI_ENOSYS;
+  }
+  Deadline deadline;
+  if (timeout >= 0) {
+    deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout);
+  }
+  while (true) {
+    const ssize_t result = Read(eq, event, buffer, bytes, flags);
+    if (result != -FI_EAGAIN) {
+      return result;
+    }
+    // The time is up, or a signal came.
+    pollfd descriptor = {.fd = queue.epoll_.get(), .events = POLLIN, .revents = 0};
+    if (poll(&descriptor, 1, Remaining(deadline)) <= 0) {
+      return -FI_EAGAIN;
+    }
+  }
+}
+
+}  // namespace rnicd::fi

@@ -1,0 +1,128 @@
+// The entry of the provider: fi_prov_ini, which libfabric calls when it has loaded the library, and fabrics.
+
+#include <malloc.h>
+#include <rdma/fi_errno.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+
+#include "client/libfabric/completion_queue.h"
+#include "client/libfabric/connection/event_queue.h"
+#include "client/libfabric/connection/passive_endpoint.h"
+#include "client/libfabric/domain.h"
+#include "client/libfabric/handle.h"
+#include "client/libfabric/info/info.h"
+#include "client/libfabric/owned_pages.h"
+#include "client/libfabric/provider.h"
+
+namespace rnicd::fi {
+namespace {
+
+// An opened fabric has nothing of its own.
+class Fabric {
+ public:
+  static int Open(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
+    if (attributes == nullptr) {
+      return -FI_EINVAL;
+    }
+    auto made = std::make_unique<Fabric>();
+    static fi_ops fid_operations = {.size = sizeof(fi_ops),
+                                    .close = Close,
+                                    .bind = Unsupported,
+                                    .control = Unsupported,
+                                    .ops_open = Unsupported,
+                                    .tostr = Unsupported,
+                                    .ops_set = Unsupported};
+    static fi_ops_fabric operations = {.size = sizeof(fi_ops_fabric),
+                                       .domain = Domain::Open,
+                                       .passive_ep = OpenPassiveEndpoint,
+                                       .eq_open = EventQueue::Open,
+                                       .wait_open = Unsupported,
+                                       .trywait = TryWait,
+                                       .domain2 = OpenDomain2};
+    made->handle_.api = {.fid = {.fclass = FI_CLASS_FABRIC, .context = context, .ops = &fid_operations},
+                         .ops = &operations,
+                         .api_version = attributes->api_version};
+    made->handle_.object = made.get();
+    *fabric = &made.release()->handle_.api;
+    return 0;
+  }
+
+ private:
+  static int Close(fid* fabric) {
+    delete &ObjectOf<fid_fabric, Fabric>(fabric);
+    return 0;
+  }
+
+  static int OpenDomain2(fid_fabric* fabric, fi_info* info, fid_domain** domain, uint64_t flags, void* context) {
+    return flags != 0 ? -FI_EINVAL : Domain::Open(fabric, info, domain, context);
+  }
+
+  static int TryWait(fid_fabric* /*fabric*/, fid** objects, int count) {
+    for (int index = 0; index < count; ++index) {
+      int result = -FI_EINVAL;
+      switch (objects[index]->fclass) {
+        case FI_CLASS_CQ:
+          result = CompletionQueue::Of(objects[index]).TryWait();
+          break;
+        case FI_CLASS_EQ:
+          result = EventQueue::Of(objects[index]).TryWait();
+          break;
+        default:
+          break;
+      }
+      if (result != 0) {
+        return result;
+      }
+    }
+    return 0;
+  }
+
+  Handle<fid_fabric, Fabric> handle_;
+};
+
+// How libfabric's RxM, which makes tagged messages of this provider's, must treat heap memory: messages above its own
+// buffers travel in segments through these. It would register the program's buffers otherwise, for each message, and
+// those share pages with whatever else is on the heap. What the user has set stays.
+struct Setting {
+  const char* name;
+  const char* value;
+};
+constexpr std::array<Setting, 2> kRxmSettings = {{
+    {"FI_OFI_RXM_SAR_LIMIT", "1099511627776"},
+    {"FI_OFI_RXM_BUFFER_SIZE", "49152"},
+}};
+
+}  // namespace
+
+fi_provider& Provider() {
+  static fi_provider provider = {.version = FI_VERSION(1, 0),
+                                 .fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+                                 .context = {},
+                                 .name = "rnicd",
+                                 .getinfo = GetInfo,
+                                 .fabric = Fabric::Open,
+                                 .cleanup = [] {}};
+  return provider;
+}
+
+}  // namespace rnicd::fi
+
+extern "C" __attribute__((visibility("default"))) fi_provider* fi_prov_ini() {
+  using rnicd::fi::Provider;
+  // The structs of providers have no version of their own: another libfabric means other layouts.
+  if (fi_version() != Provider().fi_version) {
+    RNICD_FI_WARN(FI_LOG_CORE, "built for libfabric %d.%d, not for %d.%d\n", FI_MAJOR_VERSION, FI_MINOR_VERSION,
+                  FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+    return nullptr;
+  }
+  rnicd::fi::DefineParameters();
+  for (const auto& setting : rnicd::fi::kRxmSettings) {
+    setenv(setting.name, setting.value, 0);
+  }
+  // Blocks above this size stay mappings of their own, whose pages can be replaced. Without it the limit rises when the
+  // first of them is freed.
+  mallopt(M_MMAP_THRESHOLD, static_cast<int>(rnicd::fi::kMappedBlockMin));
+  return &Provider();
+}

@@ -1,0 +1,172 @@
+#include "client/libfabric/memory.h"
+
+#include <rdma/fi_errno.h>
+
+#include <new>
+
+#include "client/libfabric/domain.h"
+#include "client/libfabric/errors.h"
+#include "client/libfabric/handle.h"
+#include "client/libfabric/provider.h"
+
+namespace rnicd::fi {
+
+struct Memory::Region {
+  Handle<fid_mr, Region> handle;
+  Memory* owner = nullptr;
+  std::shared_ptr<Pages> pages;
+  rnicd_mr* mr = nullptr;
+  uint32_t local_token = 0;
+};
+
+namespace {
+
+uint32_t RightsOf(uint64_t access) {
+  uint32_t rights = 0;
+  if ((access & FI_RECV) != 0) {
+    rights |= RNICD_MR_LOCAL_WRITE;
+  }
+  if ((access & FI_READ) != 0) {
+    rights |= RNICD_MR_LOCAL_WRITE | RNICD_MR_READ_SINK;
+  }
+  if ((access & FI_REMOTE_READ) != 0) {
+    rights |= RNICD_MR_REMOTE_READ;
+  }
+  if ((access & FI_REMOTE_WRITE) != 0) {
+    rights |= RNICD_MR_REMOTE_WRITE;
+  }
+  return rights;
+}
+
+}  // namespace
+
+int Memory::FindOrReplace(const PageRange& wanted, std::shared_ptr<Pages>* pages) {
+  for (auto entry = replaced_.begin(); entry != replaced_.end();) {
+    const std::shared_ptr<Pages> known = entry->second.lock();
+    if (known == nullptr) {
+      entry = replaced_.erase(entry);
+      continue;
+    }
+    if (known->range.Contains(wanted)) {
+      *pages = known;
+      return 0;
+    }
+    if (known->range.Overlaps(wanted)) {
+      RNICD_FI_WARN(FI_LOG_MR, "the buffer overlaps a region that begins or ends inside of it: close that first\n");
+      return -FI_EOPNOTSUPP;
+    }
+    ++entry;
+  }
+  auto made = std::make_shared<Pages>();
+  made->range = wanted;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  auto* const address = reinterpret_cast<void*>(wanted.begin);
+  const int result = rnicd_replace_memory(domain_.session(), address, wanted.end - wanted.begin, &made->memory);
+  if (result < 0) {
+    return Refused(FI_LOG_MR, "replacing the buffer's pages", result == -EINVAL ? -FI_EOPNOTSUPP : result);
+  }
+  replaced_[wanted.begin] = made;
+  *pages = std::move(made);
+  return 0;
+}
+
+int Memory::Register(const void* buffer, size_t bytes, uint64_t access, void* context, fid_mr** region) {
+  const PageRange range = OwnedPages(buffer, bytes);
+  if (range.empty()) {
+    RNICD_FI_WARN(FI_LOG_MR,
+                  "%zu bytes at %p share a page with something else. Registered are whole pages, and blocks of malloc "
+                  "above 128 KiB from their start: align the buffer to 4,096 bytes at both ends\n",
+                  bytes, buffer);
+    return -FI_EOPNOTSUPP;
+  }
+  // Until after a failure has given the pages back.
+  MutexLock lock(mutex_);
+  auto made = std::make_unique<Region>();
+  if (const int result = FindOrReplace(range, &made->pages); result < 0) {
+    return result;
+  }
+  const uint64_t offset = reinterpret_cast<uintptr_t>(buffer) - made->pages->range.begin;
+  int result = rnicd_register_mr(made->pages->memory, offset, bytes, RightsOf(access), &made->mr);
+  if (result < 0) {
+    return Refused(FI_LOG_MR, "registering the buffer", result);
+  }
+  rnicd_mr_info info = RNICD_INIT(rnicd_mr_info);
+  rnicd_query_mr(made->mr, &info);
+  made->owner = this;
+  made->local_token = info.local_token;
+  static fi_ops operations = {.size = sizeof(fi_ops),
+                              .close = Close,
+                              .bind = Unsupported,
+                              .control = Unsupported,
+                              .ops_open = Unsupported,
+                              .tostr = Unsupported,
+                              .ops_set = Unsupported};
+  made->handle.api = {.fid = {.fclass = FI_CLASS_MR, .context = context, .ops = &operations},
+                      .mem_desc = made.get(),
+                      .key = info.remote_token};
+  made->handle.object = made.get();
+  ++regions_;
+  *region = &made.release()->handle.api;
+  return 0;
+}
+
+int Memory::Close(fid* region) {
+  const std::unique_ptr<Region> closed(&ObjectOf<fid_mr, Region>(region));
+  MutexLock lock(closed->owner->mutex_);
+  --closed->owner->regions_;
+  // The handle is gone in every case: a daemon that has died, too, has ended the region.
+  if (const int result = rnicd_close_mr(closed->mr); result < 0) {
+    Refused(FI_LOG_MR, "ending a region", result);
+  }
+  // With the last region of these pages the program gets its own back: under the lock, so that nobody replaces them
+  // meanwhile.
+  closed->pages.reset();
+  return 0;
+}
+
+bool Memory::Empty() {
+  MutexLock lock(mutex_);
+  return regions_ == 0;
+}
+
+uint32_t Memory::LocalToken(const void* descriptor) {
+  return descriptor != nullptr ? static_cast<const Region*>(descriptor)->local_token : 0;
+}
+
+namespace {
+
+// Flags that providers of libfabric pass to each other, as hints on caches.
+constexpr uint64_t kInternalFlags = ~uint64_t{0} << 60;
+
+int RegisterAttributes(fid* domain, const fi_mr_attr* attributes, uint64_t flags, fid_mr** region) {
+  if ((flags & ~kInternalFlags) != 0 || attributes == nullptr || attributes->iov_count != 1 ||
+      attributes->iface != FI_HMEM_SYSTEM) {
+    return -FI_EINVAL;
+  }
+  return Domain::Of(domain).memory().Register(attributes->mr_iov[0].iov_base, attributes->mr_iov[0].iov_len,
+                                              attributes->access, attributes->context, region);
+}
+
+int RegisterVector(fid* domain, const iovec* buffers, size_t count, uint64_t access, uint64_t /*offset*/,
+                   uint64_t /*requested_key*/, uint64_t flags, fid_mr** region, void* context) {
+  if ((flags & ~kInternalFlags) != 0 || buffers == nullptr || count != 1) {
+    return -FI_EINVAL;
+  }
+  return Domain::Of(domain).memory().Register(buffers[0].iov_base, buffers[0].iov_len, access, context, region);
+}
+
+int RegisterBuffer(fid* domain, const void* buffer, size_t bytes, uint64_t access, uint64_t offset,
+                   uint64_t requested_key, uint64_t flags, fid_mr** region, void* context) {
+  const iovec whole = {const_cast<void*>(buffer), bytes};  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  return RegisterVector(domain, &whole, 1, access, offset, requested_key, flags, region, context);
+}
+
+}  // namespace
+
+fi_ops_mr& MemoryOperations() {
+  static fi_ops_mr operations = {
+      .size = sizeof(fi_ops_mr), .reg = RegisterBuffer, .regv = RegisterVector, .regattr = RegisterAttributes};
+  return operations;
+}
+
+}  // namespace rnicd::fi

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rnicd::fi {
+
+// Whole pages: [begin, end).
+struct PageRange {
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+
+  bool empty() const { return begin == end; }
+  bool Contains(const PageRange& other) const { return begin <= other.begin && other.end <= end; }
+  bool Overlaps(const PageRange& other) const { return begin < other.end && other.begin < end; }
+};
+
+// From this size on malloc makes a mapping of its own for each block (fi_prov_ini sees to it), unless one of its heaps
+// has free room for the block: such a block shares its first and its last page.
+inline constexpr size_t kMappedBlockMin = 128 * 1024;
+
+// Takes free room from this size on out of the heap of the calling thread, for good, so that malloc makes mappings for
+// what does not fit elsewhere: pools of libfabric's are some MiB. Their physical pages go back to the kernel before, so
+// this costs addresses only. Does nothing with another malloc.
+inline constexpr size_t kHoleMin = size_t{1} << 20;
+void FillHolesOfTheHeap();
+
+// The pages of a buffer, if nothing else can lie in them; otherwise empty. They are the buffer's alone when it consists
+// of whole pages, or when it lies near the start of a block for which malloc has made a mapping of its own: the rest of
+// such pages is the block's own, or malloc's header of it, or unused. (A pool of libfabric's leaves one entry free in
+// front.)
+PageRange OwnedPages(const void* buffer, size_t bytes);
+
+}  // namespace rnicd::fi

@@ -1,0 +1,20 @@
+#include "tests/libfabric/start_program.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+namespace rnicd::fi {
+
+std::unique_ptr<test::ChildProcess> StartProgram(std::vector<std::string> words) {
+  const char* const path = std::getenv("RNICD_LIBFABRIC_PROCESS");
+  EXPECT_NE(path, nullptr) << "RNICD_LIBFABRIC_PROCESS names the program";
+  words.insert(words.begin(), path != nullptr ? path : "");
+  absl::StatusOr<std::unique_ptr<test::ChildProcess>> started =
+      test::ChildProcess::Start({.command = std::move(words)});
+  EXPECT_TRUE(started.ok()) << started.status();
+  return started.ok() ? *std::move(started) : nullptr;
+}
+
+}  // namespace rnicd::fi
