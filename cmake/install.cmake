@@ -1,6 +1,7 @@
-# Installed files by component: rnicd (the daemon, its tool and their data files), librnicd0 (librnicd.so), librnicd (headers and libraries for
-# building programs), device-plugin and fr-dkms (the sources of the kernel module, for DKMS). Each is also a Debian package (packaging.cmake). The rules for programs and
-# libraries are beside their targets; those for files are here.
+# Installed files by component: rnicd (the daemon, its tool and their data files), librnicd0 (librnicd.so), librnicd
+# (headers and libraries for building programs), librnicd-fi (the provider for libfabric), device-plugin and fr-dkms
+# (the sources of the kernel module, for DKMS). Each is also a Debian package (packaging.cmake). The rules for programs
+# and libraries are beside their targets; those for files are here.
 include(GNUInstallDirs)
 # systemd searches lib, never the architecture-specific directory that CMAKE_INSTALL_LIBDIR may be.
 set(rnicd_systemd_dir lib/systemd/system)
@@ -30,8 +31,8 @@ if(TARGET rnicd-device-plugin)
   install(FILES deploy/man/rnicd-device-plugin.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT device-plugin)
 endif()
 
-# The symbols of all programs and of librnicd.so, where debuggers look for them: under the build id that the linker wrote.
-foreach(program rnicd rnicctl rnicd-device-plugin rnicd_shared)
+# The symbols of all programs and shared objects, where debuggers look for them: under the build id that the linker wrote.
+foreach(program rnicd rnicctl rnicd-device-plugin rnicd_shared rnicd_fi)
   if(TARGET ${program})
     install(CODE "set(program \"$<TARGET_FILE:${program}>\")\nset(OBJCOPY \"${CMAKE_OBJCOPY}\")" COMPONENT debug-symbols EXCLUDE_FROM_ALL)
     install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_debug_symbols.cmake COMPONENT debug-symbols EXCLUDE_FROM_ALL)

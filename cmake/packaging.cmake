@@ -7,7 +7,7 @@ set(CPACK_PACKAGE_VENDOR rnicd)
 # Each package has its own description; CPack would prepend a common one.
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
-set(CPACK_COMPONENTS_ALL rnicd librnicd0 librnicd debug-symbols)
+set(CPACK_COMPONENTS_ALL rnicd librnicd0 librnicd librnicd-fi debug-symbols)
 if(CMAKE_CROSSCOMPILING)
   include(cmake/cross_packaging.cmake)
 else()
@@ -33,6 +33,8 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# librnicd.so, which librnicd-fi needs, is not installed here.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/client/c/shared)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 
@@ -70,6 +72,18 @@ For C: rnicd.h, its manual pages, and files of pkg-config (librnicd) and CMake
 set(CPACK_DEBIAN_LIBRNICD_PACKAGE_DEPENDS
     "librnicd0 (= ${PROJECT_VERSION}-1), libnghttp2-dev, libprotobuf-dev, libabsl-dev")
 set(CPACK_DEBIAN_LIBRNICD_PACKAGE_SHLIBDEPS OFF)
+
+get_target_property(libfabric rnicd_fi RNICD_LIBFABRIC_VERSION)
+string(REGEX MATCH "[0-9]+$" minor ${libfabric})
+math(EXPR minor "${minor} + 1")
+string(REGEX REPLACE "[0-9]+$" ${minor} next_libfabric ${libfabric})
+set(CPACK_DEBIAN_LIBRNICD-FI_PACKAGE_NAME librnicd-fi)
+set(CPACK_DEBIAN_LIBRNICD-FI_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_LIBRNICD-FI_DESCRIPTION "Registered RDMA memory for unprivileged processes (libfabric)
+A provider for libfabric ${libfabric}: programs that use libfabric, Open MPI
+among them, transfer through the daemon rnicd without a change.")
+set(CPACK_DEBIAN_LIBRNICD-FI_PACKAGE_DEPENDS
+    "librnicd0 (>= ${PROJECT_VERSION}), libfabric1 (>= ${libfabric}), libfabric1 (<< ${next_libfabric}~)")
 
 set(CPACK_DEBIAN_DEVICE-PLUGIN_PACKAGE_NAME rnicd-device-plugin)
 set(CPACK_DEBIAN_DEVICE-PLUGIN_PACKAGE_SECTION net)
@@ -118,7 +132,7 @@ set(CPACK_DEBIAN_DEBUG-SYMBOLS_PACKAGE_NAME rnicd-dbgsym)
 set(CPACK_DEBIAN_DEBUG-SYMBOLS_PACKAGE_SECTION debug)
 set(CPACK_COMPONENT_DEBUG-SYMBOLS_DESCRIPTION "Debug symbols of the programs of rnicd
 Debuggers find them by the build id of the file: rnicd, rnicctl,
-rnicd-device-plugin and librnicd.so.")
+rnicd-device-plugin, librnicd.so and librnicd-fi.so.")
 set(CPACK_DEBIAN_DEBUG-SYMBOLS_PACKAGE_SHLIBDEPS OFF)
 
 include(CPack)
@@ -128,7 +142,7 @@ add_custom_target(packages COMMAND ${CMAKE_CPACK_COMMAND} WORKING_DIRECTORY ${PR
     USES_TERMINAL VERBATIM)
 add_dependencies(packages rnicd rnicctl rnicd_client)
 # Not in every build.
-foreach(target rnicd-device-plugin rnicd_shared rnicd_manual)
+foreach(target rnicd-device-plugin rnicd_shared rnicd_fi rnicd_manual)
   if(TARGET ${target})
     add_dependencies(packages ${target})
   endif()

@@ -37,7 +37,7 @@ check_packages() {
   build arm64 packages
   local file folder name
   folder=$runtime/packages
-  for name in rnicd rnicd-device-plugin rnicd-dbgsym librnicd0 librnicd-dev; do
+  for name in rnicd rnicd-device-plugin rnicd-dbgsym librnicd0 librnicd-fi librnicd-dev; do
     file=$(compgen -G "$DEB_FOLDER/${name}_*_arm64.deb") || file=/none
     check "$name has a package for arm64" test -f "$file"
     [[ -f $file ]] || continue
@@ -52,6 +52,7 @@ check_packages() {
         ;;
       rnicd-dbgsym) check "symbols are of arm64" symbols_are_for_arm64 "$folder" ;;
       librnicd0) check "librnicd.so is of arm64" is_for_arm64 "$(find "$folder" -name 'librnicd.so.*.*')" ;;
+      librnicd-fi) check "librnicd-fi.so is of arm64" is_for_arm64 "$(find "$folder" -name librnicd-fi.so)" ;;
       *) check "a program links with $name" program_links "$folder" ;;
     esac
   done

@@ -78,12 +78,12 @@ install_dependencies() {
   apt update
   local package depends wanted=()
   for package in /try/*.deb; do
-    # librnicd-dev's own library is not in Debian.
-    depends=$(dpkg-deb --field "$package" Depends | sed 's/^librnicd0 ([^)]*), //')
+    # Our own library is not in Debian.
+    depends=$(dpkg-deb --field "$package" Depends | sed 's/librnicd0 ([^)]*), //')
     if [[ -n $depends ]]; then wanted+=("$depends"); fi
   done
   # rnicd-fr-dkms recommends the headers, and openssl for the signature.
-  apt satisfy "${wanted[@]}" linux-headers-amd64 openssl
+  apt satisfy "${wanted[@]}" linux-headers-amd64 openssl libfabric-bin openmpi-bin python3-mpi4py
   KERNEL=$(basename /lib/modules/*)
   depmod "$KERNEL" 2>/try/depmod.log
   fake_systemd
@@ -113,7 +113,7 @@ install_packages() {
   expect "/run/rnicd-admin" "$(stat -c '%U:%G %a' /run/rnicd-admin)" "rnicd:rnicd 700"
   expect "/run/rnicd-doors" "$(stat -c '%U:%G %a' /run/rnicd-doors)" "rnicd:rnicd 700"
   expect "systemd-analyze" "$(systemd-analyze verify --man=no rnicd.service 2>&1)" ''
-  find_symbols /usr/bin/rnicd* /usr/bin/rnicctl /usr/lib/*/librnicd.so.0
+  find_symbols /usr/bin/rnicd* /usr/bin/rnicctl /usr/lib/*/librnicd.so.0 /usr/lib/*/libfabric/librnicd-fi.so
   check_module
   configure_without_proc
 }
@@ -153,6 +153,42 @@ find_symbols() {
   done
 }
 
+# ping_pong OPTION...: two processes of fi_pingpong, which compare what they receive. The port is 4711.
+ping_pong() {
+  local command=(setpriv --reuid=65534 --regid=65534 --clear-groups timeout 60 fi_pingpong -c "$@") server
+  "${command[@]}" -B 4711 >/try/server 2>&1 &
+  server=$!
+  wait_for "the server of fi_pingpong" grep -qE ':1267 [0-9A-F]+:0000 0A' /proc/net/tcp /proc/net/tcp6
+  "${command[@]}" -P 4711 127.0.0.1 >/try/client 2>&1 || fail "fi_pingpong $*: $(cat /try/client)"
+  wait "$server" || fail "the server of fi_pingpong $*: $(cat /try/server)"
+  tail -n 1 /try/client
+}
+
+# libfabric finds the provider by itself, and its RxM is over it; Open MPI needs to be told. There are more ranks
+# than processors.
+try_libfabric() {
+  local as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups) before
+  "${as_user[@]}" fi_info >/try/fi_info
+  expect "the providers of libfabric" "$(grep -oE '^provider: rnicd(;ofi_rxm)?$' /try/fi_info | sort -u)" \
+    $'provider: rnicd\nprovider: rnicd;ofi_rxm'
+  "${as_user[@]}" env FI_LOG_LEVEL=warn LD_PRELOAD=/try/other_libfabric.so fi_info -p rnicd >/try/fi_info 2>&1 || true
+  expect "another libfabric" "$(grep -o 'built for libfabric .*' /try/fi_info)" \
+    "built for libfabric $(dpkg-query --show --showformat='${Version}' libfabric1 | cut -d. -f1,2), not for 99.0"
+  ! grep -q '^provider: rnicd' /try/fi_info || fail "the provider serves another libfabric"
+  echo "libfabric lists rnicd; the provider refuses another libfabric"
+  ping_pong -p rnicd -e msg
+  ping_pong -p 'rnicd;ofi_rxm' -e rdm -m tagged
+  before=$(grep -c 'session opened .*uid=65534' /try/rnicd.log)
+  install -d -o 65534 -m 0700 /try/job
+  expect "a sum of Open MPI" "$("${as_user[@]}" env HOME=/try/job TMPDIR=/try/job OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi \
+    OMPI_MCA_mtl_ofi_provider_include='rnicd;ofi_rxm' mpirun --oversubscribe --bind-to none -np 3 python3 -c '
+from mpi4py import MPI
+total = MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)
+if MPI.COMM_WORLD.rank == 0: print(total)' 2>/try/mpi.log)" 6
+  expect "sessions of ranks" "$(grep -c 'session opened .*uid=65534' /try/rnicd.log)" $((before + 3))
+  echo "Open MPI sums through rnicd: $(mpirun --version | head -n 1)"
+}
+
 run_it() {
   heading "run"
   # An operator's configuration: a provider that needs no card, a policy.
@@ -165,6 +201,7 @@ run_it() {
   setpriv --reuid=65534 --regid=65534 --clear-groups /try/hello || fail "a program in C does not work"
   python3 -m rnicd >/try/python || fail "the Python client found something missing: $(cat /try/python)"
   tail -n 1 /try/python
+  try_libfabric
   expect "the audit log" "$(stat -c '%U %a' /var/log/rnicd/audit.jsonl)" "rnicd 600"
 
   heading "kill -9"
