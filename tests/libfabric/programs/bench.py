@@ -1,0 +1,90 @@
+"""Measures what programs get through the provider, beside other ways between two processes of one machine, and prints
+a table. Asserts nothing but that all runs.
+
+usage: bench.py --rnicd PROGRAM --rnicctl PROGRAM --library FILE...
+"""
+
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import job
+from polling import wait_for
+from quick_test import free_port, listens
+
+SIZES = (8, 1024, 65536, 1 << 20, 16 << 20)
+_ROUNDS = 3
+# What Open MPI is told, by the name of the column.
+_RANKS = {
+    "rnicd": {},
+    "tcp": {"OMPI_MCA_mtl_ofi_provider_include": "tcp;ofi_rxm"},
+    "shared memory": {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader"},
+}
+_ENDPOINTS = {"rnicd": ("rnicd", "msg"), "tcp": ("tcp", "msg"), "shm": ("shm", "rdm")}
+
+
+def words(size):
+    return f"{size} B" if size < 1024 else f"{size >> 10} KiB" if size < 1 << 20 else f"{size >> 20} MiB"
+
+
+class Bench(job.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        # Each cell has the best of all rounds: what else the machine does only makes them slower.
+        self.us = defaultdict(lambda: float("inf"))
+        self.rate = defaultdict(float)
+
+    def written(self):
+        program = self.folder / "writes"
+        source = Path(__file__).parent
+        if not program.exists():
+            subprocess.run(["cc", "-O2", "-I", source.parents[2] / "client/c", "-o", program, source / "writes.c",
+                            self.folder / "librnicd.so.0"], check=True)
+        for line in self.run_well(program, *SIZES).splitlines():
+            size, card, copy = line.split()
+            self.us["write", int(size)] = min(self.us["write", int(size)], float(card))
+            self.us["memcpy", int(size)] = min(self.us["memcpy", int(size)], float(copy))
+
+    def pingpong(self, name):
+        """It has no larger size than 6 MiB."""
+        provider, kind = _ENDPOINTS[name]
+        port = free_port()
+        command = ("fi_pingpong", "-p", provider, "-e", kind, "-I", 200, "-S", "all")
+        server = self.start(*command, "-B", port)
+        wait_for("the server", lambda: listens(port) or server.poll() is not None)
+        for line in self.run_well(*command, "-P", port, "127.0.0.1").splitlines()[1:]:
+            size, *_, us, _ = line.split()
+            unit = {"k": 1 << 10, "m": 1 << 20}.get(size[-1], 1)
+            cell = f"endpoint {name}", int(float(size.rstrip("km")) * unit)
+            self.us[cell] = min(self.us[cell], float(us))
+        self.finish(server)
+
+    def ranks(self, name):
+        for line in self.run_well("mpirun", "-np", 2, self.built("latency"), *SIZES, **_RANKS[name]).splitlines():
+            if re.match(r"\d+ [\d.]+ [\d.]+$", line):
+                size, us, rate = line.split()
+                self.us[f"rank {name}", int(size)] = min(self.us[f"rank {name}", int(size)], float(us))
+                self.rate[name, int(size)] = max(self.rate[name, int(size)], float(rate))
+
+    def test_table(self):
+        for _ in range(_ROUNDS):
+            self.written()
+            for name in _ENDPOINTS:
+                self.pingpong(name)
+            for name in _RANKS:
+                self.ranks(name)
+        columns = ["write", "memcpy", *(f"endpoint {name}" for name in _ENDPOINTS), *(f"rank {name}" for name in _RANKS)]
+        heads = ["write, C library", "memcpy", *(f"`fi_pingpong`, {name}" for name in _ENDPOINTS),
+                 *(f"Open MPI, {name}" for name in _RANKS)]
+        print("| us | " + " | ".join(heads) + " |\n|---|" + "---:|" * len(heads))
+        for size in SIZES:
+            cells = (f"{self.us[column, size]:.2f}" if (column, size) in self.us else "" for column in columns)
+            print(f"| {words(size)} | " + " | ".join(cells) + " |")
+        print("\n| MB/s, 16 messages in flight | " + " | ".join(_RANKS) + " |\n|---|" + "---:|" * len(_RANKS))
+        for size in SIZES[1:]:
+            print(f"| {words(size)} | " + " | ".join(f"{self.rate[name, size]:.0f}" for name in _RANKS) + " |")
+
+
+if __name__ == "__main__":
+    job.main(__doc__)
