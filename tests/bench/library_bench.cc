@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -26,6 +27,7 @@ constexpr std::chrono::seconds kTimeout{30};
 template <typename Value>
 Value Must(absl::StatusOr<Value> value) {
   if (!value.ok()) {
+    std::fprintf(stderr, "%s\n", value.status().ToString().c_str());
     std::abort();
   }
   return *std::move(value);

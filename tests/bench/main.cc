@@ -15,10 +15,10 @@ int main(int argc, char** argv) {
   rnicd::bench::RunBareEchoIfAsked(argc, argv);
   const rnicd::UniqueFd echo = rnicd::bench::StartEchoServer();
   benchmark::Initialize(&argc, argv);
-  // No request pends, so that every row measures the whole operation.
+  // No request pends, so that every row measures the whole operation; and connects are not limited.
   auto daemon = rnicd::test::DaemonProcess::Start(
       {.flags = {"--pending_threshold_bytes=9000000000000000000", "--log_level=warning", "--max_heap_bytes=0",
-                 rnicd::test::LimitsFlag("session_limits { regions: 1000000000 }")}});
+                 "--connections_per_second=0", rnicd::test::LimitsFlag("session_limits { regions: 1000000000 }")}});
   const auto bare_echo = BareEcho::Start();
   if (!echo.valid() || !daemon.ok() || !bare_echo.ok()) {
     std::fprintf(stderr, "rnicd_bench: cannot start: %s %s\n", daemon.status().ToString().c_str(),
