@@ -121,7 +121,7 @@ int CompletionQueue::Open(fid_domain* domain, fi_cq_attr* attributes, fid_cq** q
     return -FI_ENOSYS;
   }
   Domain& owner = Domain::Of(&domain->fid);
-  rnicd_adapter_info card = RNICD_INIT(rnicd_adapter_info);
+  auto card = RNICD_INIT(rnicd_adapter_info);
   if (const int result = rnicd_query_adapter(owner.session(), &card); result < 0) {
     return Refused(FI_LOG_CQ, "the adapter's limits", result);
   }

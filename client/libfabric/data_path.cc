@@ -107,7 +107,7 @@ int DataPath::Make(rnicd_session* session, const Options& options, std::unique_p
     return result;
   }
   std::unique_ptr<DataPath> path(new DataPath(options, std::move(transfers)));
-  rnicd_qp_options wanted = RNICD_INIT(rnicd_qp_options);
+  auto wanted = RNICD_INIT(rnicd_qp_options);
   wanted.receive_queue_depth = ReceiveDepth(options);
   wanted.initiator_queue_depth = TransmitDepth(options);
   wanted.max_receive_request_sge = kBuffersMax + 1;

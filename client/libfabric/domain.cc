@@ -52,7 +52,7 @@ int Domain::Open(fid_fabric* /*fabric*/, fi_info* info, fid_domain** domain, voi
     return -FI_EINVAL;
   }
   std::unique_ptr<Domain> made(new Domain);
-  rnicd_session_options options = RNICD_INIT(rnicd_session_options);
+  auto options = RNICD_INIT(rnicd_session_options);
   options.label = "libfabric";
   options.adapter_name = AdapterOf(info->domain_attr->name);
   options.on_session_ended = OnSessionEnded;

@@ -90,7 +90,7 @@ int Memory::Register(const void* buffer, size_t bytes, uint64_t access, void* co
   if (result < 0) {
     return Refused(FI_LOG_MR, "registering the buffer", result);
   }
-  rnicd_mr_info info = RNICD_INIT(rnicd_mr_info);
+  auto info = RNICD_INIT(rnicd_mr_info);
   rnicd_query_mr(made->mr, &info);
   made->owner = this;
   made->local_token = info.local_token;

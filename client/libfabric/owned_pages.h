@@ -17,7 +17,7 @@ struct PageRange {
 
 // From this size on malloc makes a mapping of its own for each block (fi_prov_ini sees to it), unless one of its heaps
 // has free room for the block: such a block shares its first and its last page.
-inline constexpr size_t kMappedBlockMin = 128 * 1024;
+inline constexpr size_t kMappedBlockMin = size_t{128} << 10;
 
 // Takes free room from this size on out of the heap of the calling thread, for good, so that malloc makes mappings for
 // what does not fit elsewhere: pools of libfabric's are some MiB. Their physical pages go back to the kernel before, so

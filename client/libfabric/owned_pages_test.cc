@@ -31,7 +31,7 @@ class MappedBlock {
   char* end() const { return start() + kPages * kPage; }
 
   // The header `distance` bytes from the mapping's start.
-  void WriteHeader(size_t distance, size_t flags = kMappedFlag) {
+  void WriteHeader(size_t distance, size_t flags = kMappedFlag) const {
     const size_t header[2] = {distance, (kPages * kPage - distance) | flags};
     std::memcpy(start() + distance, header, sizeof(header));
   }

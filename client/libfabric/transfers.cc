@@ -44,7 +44,7 @@ int Transfers::Make(rnicd_session* session, size_t transmit_size, size_t receive
                     std::shared_ptr<Transfers>* made) {
   constexpr uint64_t kUnit = 4096;
   const std::shared_ptr<Transfers> transfers(new Transfers(transmit_size, receive_size));
-  rnicd_memory_options options = RNICD_INIT(rnicd_memory_options);
+  auto options = RNICD_INIT(rnicd_memory_options);
   const uint64_t bytes = (transmit_size + receive_size) * kHeaderBytes;
   options.bytes = (bytes + kUnit - 1) / kUnit * kUnit;
   options.page_size = kUnit;
@@ -53,8 +53,8 @@ int Transfers::Make(rnicd_session* session, size_t transmit_size, size_t receive
       result < 0) {
     return Refused(FI_LOG_EP_CTRL, "memory for the headers of messages", result);
   }
-  rnicd_memory_info memory = RNICD_INIT(rnicd_memory_info);
-  rnicd_mr_info region = RNICD_INIT(rnicd_mr_info);
+  auto memory = RNICD_INIT(rnicd_memory_info);
+  auto region = RNICD_INIT(rnicd_mr_info);
   rnicd_query_memory(transfers->memory_, &memory);
   rnicd_query_mr(transfers->region_, &region);
   transfers->headers_ = static_cast<MessageHeader*>(memory.address);

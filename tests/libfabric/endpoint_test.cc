@@ -78,9 +78,9 @@ TEST_F(Messages, TenThousandInjectedNeedNoCompletions) {
   const auto receive = [&] {
     while (fi_cq_read(pair.server.completions.get(), &entry, 1) == 1) {
       uint32_t number = 0;
-      std::memcpy(&number, received.data() + 8 * (expected % 64), sizeof(number));
+      std::memcpy(&number, received.data() + size_t{8} * (expected % 64), sizeof(number));
       EXPECT_EQ(number, expected++);
-      unsigned char* const again = received.data() + 8 * ((expected - 1) % 64);
+      unsigned char* const again = received.data() + size_t{8} * ((expected - 1) % 64);
       ASSERT_EQ(fi_recv(pair.server_endpoint.get(), again, 8, fi_mr_desc(into.get()), 0, nullptr), 0);
     }
   };

@@ -69,13 +69,13 @@ Program::Program(const fi_info* hints, fi_wait_obj wait) : info(Offered(hints !=
   completions = Checked(fi_cq_open(domain.get(), &completions_wanted, &made_completions, nullptr), made_completions);
 }
 
-Owned<fid_mr> Program::Register(const void* buffer, size_t bytes, uint64_t access) {
+Owned<fid_mr> Program::Register(const void* buffer, size_t bytes, uint64_t access) const {
   fid_mr* region = nullptr;
   const int result = fi_mr_reg(domain.get(), buffer, bytes, access, 0, 0, 0, &region, nullptr);
   return Checked(result, region);
 }
 
-uint32_t Program::NextEvent(std::vector<std::byte>* entry) {
+uint32_t Program::NextEvent(std::vector<std::byte>* entry) const {
   std::vector<std::byte> room(4096);
   uint32_t event = ~0U;
   const ssize_t read = fi_eq_sread(events.get(), &event, room.data(), room.size(), kWaitMs, 0);
@@ -87,7 +87,7 @@ uint32_t Program::NextEvent(std::vector<std::byte>* entry) {
   return event;
 }
 
-fi_eq_err_entry Program::NextEventError() {
+fi_eq_err_entry Program::NextEventError() const {
   uint32_t event = 0;
   std::vector<std::byte> room(4096);
   EXPECT_EQ(fi_eq_sread(events.get(), &event, room.data(), room.size(), kWaitMs, 0), -FI_EAVAIL);
@@ -96,14 +96,14 @@ fi_eq_err_entry Program::NextEventError() {
   return error;
 }
 
-fi_cq_data_entry Program::NextCompletion() {
+fi_cq_data_entry Program::NextCompletion() const {
   fi_cq_data_entry entry = {};
   const ssize_t read = fi_cq_sread(completions.get(), &entry, 1, nullptr, kWaitMs);
   EXPECT_EQ(read, 1) << fi_strerror(static_cast<int>(-read));
   return entry;
 }
 
-fi_cq_err_entry Program::NextError() {
+fi_cq_err_entry Program::NextError() const {
   fi_cq_data_entry entry = {};
   const ssize_t read = fi_cq_sread(completions.get(), &entry, 1, nullptr, kWaitMs);
   EXPECT_EQ(read, -FI_EAVAIL);
@@ -112,7 +112,7 @@ fi_cq_err_entry Program::NextError() {
   return error;
 }
 
-Owned<fid_ep> Program::MakeEndpoint(fi_info* of, uint64_t completion_flags) {
+Owned<fid_ep> Program::MakeEndpoint(fi_info* of, uint64_t completion_flags) const {
   fid_ep* made = nullptr;
   Owned<fid_ep> endpoint = Checked(fi_endpoint(domain.get(), of, &made, nullptr), made);
   EXPECT_EQ(fi_ep_bind(endpoint.get(), &events->fid, 0), 0);

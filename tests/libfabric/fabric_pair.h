@@ -56,16 +56,16 @@ class Pages {
 struct Program {
   explicit Program(const fi_info* hints = nullptr, fi_wait_obj wait = FI_WAIT_FD);
 
-  Owned<fid_mr> Register(const void* buffer, size_t bytes, uint64_t access);
+  Owned<fid_mr> Register(const void* buffer, size_t bytes, uint64_t access) const;
   // The next event, with the entry's bytes; an error fails the test.
-  uint32_t NextEvent(std::vector<std::byte>* entry = nullptr);
+  uint32_t NextEvent(std::vector<std::byte>* entry = nullptr) const;
   // The next event, which must be an error.
-  fi_eq_err_entry NextEventError();
+  fi_eq_err_entry NextEventError() const;
   // The next completion; fails the test unless one comes.
-  fi_cq_data_entry NextCompletion();
-  fi_cq_err_entry NextError();
+  fi_cq_data_entry NextCompletion() const;
+  fi_cq_err_entry NextError() const;
   // Endpoint of `of`, bound and enabled.
-  Owned<fid_ep> MakeEndpoint(fi_info* of, uint64_t completion_flags = 0);
+  Owned<fid_ep> MakeEndpoint(fi_info* of, uint64_t completion_flags = 0) const;
 
   Info info;
   Owned<fid_fabric> fabric;

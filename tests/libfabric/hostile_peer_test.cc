@@ -31,7 +31,7 @@ class RawPeer {
     EXPECT_EQ(rnicd_open_session(nullptr, &session_), 0);
     EXPECT_EQ(rnicd_create_cq(session_, 256, 0, &cq_), 0);
     EXPECT_EQ(rnicd_create_qp(cq_, cq_, nullptr, &qp_), 0);
-    rnicd_qp_info info = RNICD_INIT(rnicd_qp_info);
+    auto info = RNICD_INIT(rnicd_qp_info);
     EXPECT_EQ(rnicd_query_qp(qp_, &info), 0);
     const auto* const first = reinterpret_cast<const std::byte*>(info.address);
     address_.assign(first, first + info.address_bytes);

@@ -64,7 +64,7 @@ std::vector<Count> AllCounts(const Scene& scene) {
     counts.push_back({"tenant " + tenant->name(), *tenant->ledger(), usage_of(*tenant)});
   }
   for (const auto& client : scene.model.clients) {
-    counts.push_back({Who(*client), client->session->ledger(), scene.model.UsageOf(*client)});
+    counts.push_back({Who(*client), client->session->ledger(), Model::UsageOf(*client)});
     // The model no longer has the tenant of a grant that is over.
     const core::Tenant& tenant = client->session->tenant();
     if (tenant.closed()) {

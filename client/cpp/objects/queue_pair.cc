@@ -116,7 +116,7 @@ absl::StatusOr<PostOutcome> QueuePair::Open::PostByCall(std::span<const WorkRequ
     }
     *request.add_requests() = *std::move(wire);
   }
-  if (const absl::Status executed = AwaitPosts(); !executed.ok()) {
+  if (absl::Status executed = AwaitPosts(); !executed.ok()) {
     // The ring has ended, perhaps with posts in it that cannot even be read any more.
     (void)connection->DeliverLostPosts();
     v1::FlushRequest flush;

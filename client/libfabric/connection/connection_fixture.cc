@@ -64,7 +64,7 @@ Seen Queue::Read() {
   return Finish(std::move(seen), buffer);
 }
 
-Seen Queue::Finish(Seen seen, std::span<const std::byte> buffer) {
+Seen Queue::Finish(Seen seen, std::span<const std::byte> buffer) const {
   if (seen.result == -FI_EAVAIL) {
     fi_eq_err_entry error = {};
     EXPECT_EQ(fi_eq_readerr(eq, &error, 0), static_cast<ssize_t>(sizeof(error)));

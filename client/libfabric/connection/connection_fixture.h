@@ -73,7 +73,7 @@ class Queue {
   fid_eq* eq = nullptr;
 
  private:
-  Seen Finish(Seen seen, std::span<const std::byte> buffer);
+  Seen Finish(Seen seen, std::span<const std::byte> buffer) const;
 };
 
 // Waits for an event and reads others' queues meanwhile, as they have no thread.

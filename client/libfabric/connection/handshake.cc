@@ -43,7 +43,7 @@ uint32_t NumberAt(const MessageBytes& bytes, size_t at, size_t size) {
 }
 
 std::vector<std::byte> BytesAt(const MessageBytes& bytes, size_t at, size_t size) {
-  const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+  const std::byte* const first = bytes.data() + at;
   return {first, first + static_cast<std::ptrdiff_t>(size)};
 }
 

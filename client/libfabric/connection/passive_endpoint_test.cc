@@ -1,6 +1,7 @@
 #include "client/libfabric/connection/passive_endpoint.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 

@@ -68,7 +68,8 @@ class Shared {
   void Connect(Link& link) {
     link.client = MakeEndpoint(opened_.info, link);
     Link* const named = &link;
-    Expect(fi_connect(link.client, address_.data(), &named, sizeof(named)) == 0, "fi_connect");
+    Expect(fi_connect(link.client, address_.data(), static_cast<const void*>(&named), sizeof(void*)) == 0,
+           "fi_connect");
     while (link.connected != 2) {
       Progress();
     }
@@ -100,7 +101,7 @@ class Shared {
       Progress();
     }
   }
-  void RegisterAPage() {
+  void RegisterAPage() const {
     void* const page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     fid_mr* region = nullptr;
     Expect(fi_mr_reg(opened_.domain, page, kPage, FI_REMOTE_READ, 0, 0, 0, &region, nullptr) == 0, "fi_mr_reg");
@@ -154,7 +155,7 @@ class Shared {
     Expect(bytes > 0, "fi_eq_read", static_cast<size_t>(-bytes));
     if (event == FI_CONNREQ) {
       Link* link = nullptr;
-      std::memcpy(&link, entry.data, sizeof(link));
+      std::memcpy(static_cast<void*>(&link), entry.data, sizeof(void*));
       link->server = MakeEndpoint(entry.info, *link);
       fi_freeinfo(entry.info);
       Expect(fi_accept(link->server, nullptr, 0) == 0, "fi_accept");

@@ -23,7 +23,7 @@
 namespace rnicd::test {
 
 // Maximum size of a message in these tests: a software card takes seconds for megabytes.
-inline constexpr size_t kMessageBytes = 64 * 1024;
+inline constexpr size_t kMessageBytes = size_t{64} << 10;
 inline constexpr uint64_t kHugePage = uint64_t{2} << 20;
 // Address of fast registrations.
 inline constexpr uint64_t kFastBase = 0x1000'0000'0000;
