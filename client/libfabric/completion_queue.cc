@@ -93,13 +93,7 @@ bool CompletionQueue::Reporter::Drained() const {
 
 CompletionQueue::CompletionQueue(Domain& domain, const fi_cq_attr& attributes)
     : domain_(domain), format_(attributes.format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attributes.format) {
-  static fi_ops fid_operations = {.size = sizeof(fi_ops),
-                                  .close = CloseFid,
-                                  .bind = Unsupported,
-                                  .control = Control,
-                                  .ops_open = Unsupported,
-                                  .tostr = Unsupported,
-                                  .ops_set = Unsupported};
+  static fi_ops fid_operations = FidOperations(CloseFid, Unsupported, Control);
   static fi_ops_cq operations = {.size = sizeof(fi_ops_cq),
                                  .read = Operations::Read,
                                  .readfrom = Operations::ReadFrom,

@@ -18,17 +18,6 @@ int OpenEndpoint2(fid_domain* domain, fi_info* info, fid_ep** endpoint, uint64_t
   return flags != 0 ? -FI_EINVAL : Endpoint::Open(domain, info, endpoint, context);
 }
 
-fi_ops* FidOperations(int (*close)(fid*)) {
-  static fi_ops operations = {.size = sizeof(fi_ops),
-                              .close = close,
-                              .bind = Unsupported,
-                              .control = Unsupported,
-                              .ops_open = Unsupported,
-                              .tostr = Unsupported,
-                              .ops_set = Unsupported};
-  return &operations;
-}
-
 fi_ops_domain* DomainOperations() {
   static fi_ops_domain operations = {.size = sizeof(fi_ops_domain),
                                      .av_open = Unsupported,
@@ -60,7 +49,8 @@ int Domain::Open(fid_fabric* /*fabric*/, fi_info* info, fid_domain** domain, voi
   if (const int result = rnicd_open_session(&options, &made->session_); result < 0) {
     return Refused(FI_LOG_DOMAIN, "opening a session", result);
   }
-  made->handle_.api = {.fid = {.fclass = FI_CLASS_DOMAIN, .context = context, .ops = FidOperations(Close)},
+  static fi_ops operations = FidOperations(Close);
+  made->handle_.api = {.fid = {.fclass = FI_CLASS_DOMAIN, .context = context, .ops = &operations},
                        .ops = DomainOperations(),
                        .mr = &MemoryOperations()};
   made->handle_.object = made.get();

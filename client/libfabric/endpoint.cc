@@ -152,13 +152,7 @@ const sockaddr* Endpoint::OwnAddress() const {
 }
 
 Endpoint::Endpoint(Domain& domain, fi_info* info, void* context) : domain_(domain), info_(info) {
-  static fi_ops fid_operations = {.size = sizeof(fi_ops),
-                                  .close = Operations::Close,
-                                  .bind = Operations::Bind,
-                                  .control = Operations::Control,
-                                  .ops_open = Unsupported,
-                                  .tostr = Unsupported,
-                                  .ops_set = Unsupported};
+  static fi_ops fid_operations = FidOperations(Operations::Close, Operations::Bind, Operations::Control);
   static fi_ops_ep operations = {.size = sizeof(fi_ops_ep),
                                  .cancel = Unsupported,
                                  .getopt = Operations::GetOption,

@@ -27,13 +27,7 @@ class Fabric {
       return -FI_EINVAL;
     }
     auto made = std::make_unique<Fabric>();
-    static fi_ops fid_operations = {.size = sizeof(fi_ops),
-                                    .close = Close,
-                                    .bind = Unsupported,
-                                    .control = Unsupported,
-                                    .ops_open = Unsupported,
-                                    .tostr = Unsupported,
-                                    .ops_set = Unsupported};
+    static fi_ops fid_operations = FidOperations(Close);
     static fi_ops_fabric operations = {.size = sizeof(fi_ops_fabric),
                                        .domain = Domain::Open,
                                        .passive_ep = OpenPassiveEndpoint,

@@ -3,7 +3,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
-#include <cstddef>
+#include <cstdint>
 
 namespace rnicd::fi {
 
@@ -24,6 +24,18 @@ Object& ObjectOf(fid* api) {
 template <typename Result, typename... Arguments>
 Result Unsupported(Arguments...) {
   return static_cast<Result>(-FI_ENOSYS);
+}
+
+// The table of an object's fid, which has no more than these.
+inline fi_ops FidOperations(int (*close)(fid*), int (*bind)(fid*, fid*, uint64_t) = Unsupported,
+                            int (*control)(fid*, int, void*) = Unsupported) {
+  return {.size = sizeof(fi_ops),
+          .close = close,
+          .bind = bind,
+          .control = control,
+          .ops_open = Unsupported,
+          .tostr = Unsupported,
+          .ops_set = Unsupported};
 }
 
 }  // namespace rnicd::fi

@@ -94,13 +94,7 @@ int Memory::Register(const void* buffer, size_t bytes, uint64_t access, void* co
   rnicd_query_mr(made->mr, &info);
   made->owner = this;
   made->local_token = info.local_token;
-  static fi_ops operations = {.size = sizeof(fi_ops),
-                              .close = Close,
-                              .bind = Unsupported,
-                              .control = Unsupported,
-                              .ops_open = Unsupported,
-                              .tostr = Unsupported,
-                              .ops_set = Unsupported};
+  static fi_ops operations = FidOperations(Close);
   made->handle.api = {.fid = {.fclass = FI_CLASS_MR, .context = context, .ops = &operations},
                       .mem_desc = made.get(),
                       .key = info.remote_token};

@@ -4,6 +4,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <optional>
 
@@ -80,11 +82,14 @@ void FillHolesOfTheHeap() {
     return;
   }
   malloc_trim(0);
-  // It knows nothing of another malloc, and says 0.
-  size_t left = mallinfo2().fordblks;
+  // For the life of the process, since peers decide how often endpoints are made.
+  static std::atomic<size_t> budget = kHolesMax;
+  // mallinfo2 knows nothing of another malloc, and says 0.
+  size_t left = std::min(mallinfo2().fordblks, budget.load());
   for (size_t bytes = kHoleMin << 6; bytes >= kHoleMin; bytes >>= 1) {
     while (left >= bytes && TakeFromTheHeap(bytes) != nullptr) {
       left -= bytes;
+      budget -= std::min(bytes, budget.load());
     }
   }
 }

@@ -21,8 +21,9 @@ inline constexpr size_t kMappedBlockMin = size_t{128} << 10;
 
 // Takes free room from this size on out of the heap of the calling thread, for good, so that malloc makes mappings for
 // what does not fit elsewhere: pools of libfabric's are some MiB. Their physical pages go back to the kernel before, so
-// this costs addresses only. Does nothing with another malloc.
+// this costs addresses only, of which a process loses kHolesMax at most. Does nothing with another malloc.
 inline constexpr size_t kHoleMin = size_t{1} << 20;
+inline constexpr size_t kHolesMax = size_t{1} << 30;
 void FillHolesOfTheHeap();
 
 // The pages of a buffer, if nothing else can lie in them; otherwise empty. They are the buffer's alone when it consists

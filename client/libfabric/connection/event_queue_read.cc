@@ -48,13 +48,7 @@ fi_ops_eq* EventQueue::EventOps() {
 }
 
 fi_ops* EventQueue::FidOps() {
-  static fi_ops ops = {.size = sizeof(fi_ops),
-                       .close = Close,
-                       .bind = Unsupported,
-                       .control = Control,
-                       .ops_open = Unsupported,
-                       .tostr = Unsupported,
-                       .ops_set = Unsupported};
+  static fi_ops ops = FidOperations(Close, Unsupported, Control);
   return &ops;
 }
 

@@ -5,13 +5,7 @@
 
 namespace rnicd::fi {
 fi_ops* PassiveEndpoint::FidOps() {
-  static fi_ops ops = {.size = sizeof(fi_ops),
-                       .close = Close,
-                       .bind = Bind,
-                       .control = Control,
-                       .ops_open = Unsupported,
-                       .tostr = Unsupported,
-                       .ops_set = Unsupported};
+  static fi_ops ops = FidOperations(Close, Bind, Control);
   return &ops;
 }
 

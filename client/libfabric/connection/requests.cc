@@ -23,13 +23,7 @@ constexpr int kAcceptsPerRound = 64;
 
 // Also tells our handles from others.
 fi_ops* HandleOps() {
-  static fi_ops ops = {.size = sizeof(fi_ops),
-                       .close = Unsupported,
-                       .bind = Unsupported,
-                       .control = Unsupported,
-                       .ops_open = Unsupported,
-                       .tostr = Unsupported,
-                       .ops_set = Unsupported};
+  static fi_ops ops = FidOperations(Unsupported);
   return &ops;
 }
 
