@@ -272,10 +272,11 @@ int Soak(const SoakOptions& options) {
   const auto directory = std::make_shared<test::TempDir>();
   const std::string policy = directory->path() + "/policy.textproto";
   std::ofstream(policy) << kPolicy;
+  // Crashers connect as fast as the machine lets them. The limits of rates are tests of the front door.
   auto daemon = test::DaemonProcess::Start(
       {.flags = {"--provider=soft", "--policy_file=" + policy, "--audit_log=" + directory->path() + "/audit.log",
                  "--log_level=warning", "--system_call_filter=enforce", "--ticket_lifetime_ms=5000",
-                 "--silent_connection_timeout_ms=3000"},
+                 "--silent_connection_timeout_ms=3000", "--connections_per_second=0"},
        .directory = directory});
   if (!daemon.ok()) {
     std::fprintf(stderr, "rnicd_soak: %s\n", daemon.status().ToString().c_str());
