@@ -1,7 +1,5 @@
 #include <windows.h>
 
-#include <bit>
-
 #include "ring/processor.h"
 
 namespace rnicd::ring {
@@ -14,10 +12,13 @@ uint32_t CurrentCpu() {
   return processor.Group * kGroupProcessorsMax + processor.Number + 1;
 }
 
-bool SeveralProcessors() {
+// Those of the first group.
+Processors AllowedProcessors() {
   DWORD_PTR allowed = 0;
   DWORD_PTR present = 0;
-  return GetProcessAffinityMask(GetCurrentProcess(), &allowed, &present) != 0 && std::popcount(allowed) > 1;
+  return GetProcessAffinityMask(GetCurrentProcess(), &allowed, &present) != 0 ? Processors(allowed) : Processors();
 }
+
+void RunOn(const Processors& /*processors*/) {}
 
 }  // namespace rnicd::ring

@@ -25,19 +25,20 @@ constexpr std::chrono::microseconds kLookEvery{20};
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RingThread>> RingThread::Start(const Clock& clock, const SpinOptions& spin,
+absl::StatusOr<std::unique_ptr<RingThread>> RingThread::Start(const Clock& clock, SpinBudget& budget, ThreadPlace place,
                                                               std::function<void()> yield) {
   RNICD_ASSIGN_OR_RETURN(std::unique_ptr<DoorbellWatch> doorbells, DoorbellWatch::Create());
-  std::unique_ptr<RingThread> thread(new RingThread(clock, spin, std::move(yield), std::move(doorbells)));
+  std::unique_ptr<RingThread> thread(new RingThread(clock, budget, place, std::move(yield), std::move(doorbells)));
   thread->thread_ = std::thread([raw = thread.get()] { raw->Run(); });
   return thread;
 }
 
-RingThread::RingThread(const Clock& clock, const SpinOptions& spin, std::function<void()> yield,
+RingThread::RingThread(const Clock& clock, SpinBudget& budget, ThreadPlace place, std::function<void()> yield,
                        std::unique_ptr<DoorbellWatch> doorbells)
     : clock_(clock),
       doorbells_(std::move(doorbells)),
-      budget_(spin, clock.Now()),
+      budget_(budget),
+      place_(place),
       cpu_yield_(clock, std::move(yield)),
       now_(clock.Now()),
       looked_(now_) {}
@@ -85,6 +86,9 @@ void RingThread::Run() {
       Rest();
     }
     cpu_yield_.Run(now_);
+    if (place_.MayMove(now_)) {
+      place_.Move(BusyClients(), now_);
+    }
   }
 }
 
@@ -225,7 +229,7 @@ bool RingThread::TakeEntries(Served& served, const core::SessionGuard& guard) {
     served.last_entry = now_;
     if (served_.size() > 1 && served.ring->end().client_cpu() == ring::CurrentCpu()) {
       cpu_yield_.ClientWaits(now_);
-      budget_.ClientIsHere(now_);
+      place_.ClientIsHere(now_);
     }
     served.expects_entry = false;
     served.empty_wakeups = 0;
@@ -276,9 +280,10 @@ void RingThread::Break(Served& served) {
 
 void RingThread::Rest() {
   std::vector<Served*> idle;
+  const bool shared = place_.IsAClients(now_);
   for (const auto& [tenant, line] : awake_) {
     for (Served* served : line) {
-      if (!budget_.Allows(tenant, served->ring->end().client_cpu(), served->last_entry, now_)) {
+      if (shared || !budget_.Allows(tenant, served->ring->end().client_cpu(), served->last_entry, now_)) {
         idle.push_back(served);
       }
     }
@@ -315,6 +320,17 @@ bool RingThread::PausesAfterEmptyWakeups(Served& served) {
   const uint32_t doublings = std::min(served.empty_wakeups - kEmptyWakeupsInARow - 1, kEmptyPauseDoublings);
   Pause(served, kFirstEmptyPause * (1U << doublings));
   return true;
+}
+
+ring::Processors RingThread::BusyClients() const {
+  ring::Processors processors;
+  for (const auto& [ring, served] : served_) {
+    const uint32_t cpu = ring->end().client_cpu();
+    if (now_ - served->last_entry < ThreadPlace::kPeriod && cpu != 0 && cpu <= processors.size()) {
+      processors.set(cpu - 1);
+    }
+  }
+  return processors;
 }
 
 void RingThread::SpendSpinning() {

@@ -23,8 +23,8 @@
 #include "daemon/rings/cpu_yield.h"
 #include "daemon/rings/doorbell_watch.h"
 #include "daemon/rings/entry_runner.h"
+#include "daemon/rings/placement.h"
 #include "daemon/rings/spin_budget.h"
-#include "daemon/rings/spin_options.h"
 
 namespace rnicd::rings {
 
@@ -35,8 +35,9 @@ namespace rnicd::rings {
 // Threads: Attach, Detach, Counts and Post from any; the rest is the thread's own.
 class RingThread {
  public:
-  // The clock outlives it. `yield` as in CpuYield. Errors: kUnavailable with the system call.
-  static absl::StatusOr<std::unique_ptr<RingThread>> Start(const Clock& clock, const SpinOptions& spin,
+  // The clock and what the budget and the place belong to outlive it. `yield` as in CpuYield. Errors: kUnavailable with
+  // the system call.
+  static absl::StatusOr<std::unique_ptr<RingThread>> Start(const Clock& clock, SpinBudget& budget, ThreadPlace place,
                                                            std::function<void()> yield);
   RingThread(const RingThread&) = delete;
   RingThread& operator=(const RingThread&) = delete;
@@ -80,7 +81,7 @@ class RingThread {
     std::atomic<uint64_t> broken{0};
     std::atomic<int64_t> spinning{0};
   };
-  RingThread(const Clock& clock, const SpinOptions& spin, std::function<void()> yield,
+  RingThread(const Clock& clock, SpinBudget& budget, ThreadPlace place, std::function<void()> yield,
              std::unique_ptr<DoorbellWatch> doorbells);
 
   void Run();
@@ -106,6 +107,8 @@ class RingThread {
   // Pauses a ring that was woken too often without an entry; each pause is longer than the last, up to a limit.
   bool PausesAfterEmptyWakeups(Served& served);
   void SpendSpinning();
+  // The processors of the clients that have submitted lately.
+  ring::Processors BusyClients() const;
   void EndPauses();
   // `expects_entry`: as in Served.
   void Wake(Served& served, bool expects_entry);
@@ -116,7 +119,8 @@ class RingThread {
   const Clock& clock_;
   const std::unique_ptr<DoorbellWatch> doorbells_;
   EntryRunner runner_;
-  SpinBudget budget_;
+  SpinBudget& budget_;
+  ThreadPlace place_;
   CpuYield cpu_yield_;
   std::unordered_map<core::Ring*, std::unique_ptr<Served>> served_;
   // Awake rings of each tenant that has any, in the order of their turns.

@@ -1,5 +1,6 @@
 #include "daemon/rings/ring_threads.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
@@ -9,26 +10,39 @@ namespace rnicd::rings {
 absl::StatusOr<std::unique_ptr<RingThreads>> RingThreads::Start(uint32_t count, const Clock& clock,
                                                                 const SpinOptions& spin,
                                                                 const std::function<void()>& yield) {
-  auto threads = std::make_unique<RingThreads>();
+  std::unique_ptr<RingThreads> threads(new RingThreads(count, spin, clock.Now()));
   for (uint32_t index = 0; index < count; ++index) {
-    RNICD_ASSIGN_OR_RETURN(std::unique_ptr<RingThread> thread, RingThread::Start(clock, spin, yield));
+    RNICD_ASSIGN_OR_RETURN(std::unique_ptr<RingThread> thread,
+                           RingThread::Start(clock, threads->budget_, ThreadPlace(threads->placement_, index), yield));
     threads->threads_.push_back(std::move(thread));
   }
   return threads;
 }
 
-// The upper half of an id counts on from a random number.
-RingThread& RingThreads::ThreadOf(const core::Ring& ring) {
-  return *threads_[(ring.id().value >> 32) % threads_.size()];
+size_t RingThreads::Assign(const core::Ring* ring) {
+  MutexLock lock(mutex_);
+  const auto fewest = std::min_element(rings_of_.begin(), rings_of_.end());
+  ++*fewest;
+  return thread_of_[ring] = static_cast<size_t>(fewest - rings_of_.begin());
+}
+
+size_t RingThreads::Release(const core::Ring* ring) {
+  MutexLock lock(mutex_);
+  const auto assigned = thread_of_.extract(ring);
+  if (assigned.empty()) {
+    return 0;
+  }
+  --rings_of_[assigned.mapped()];
+  return assigned.mapped();
 }
 
 void RingThreads::Attach(std::shared_ptr<core::Ring> ring) {
-  RingThread& thread = ThreadOf(*ring);
+  RingThread& thread = *threads_[Assign(ring.get())];
   thread.Attach(std::move(ring));
 }
 
 void RingThreads::Detach(const std::shared_ptr<core::Ring>& ring, std::function<void()> done) {
-  ThreadOf(*ring).Detach(ring, std::move(done));
+  threads_[Release(ring.get())]->Detach(ring, std::move(done));
 }
 
 core::RingCounts RingThreads::Counts() const {

@@ -4,12 +4,16 @@ namespace rnicd::rings {
 namespace {
 
 constexpr std::chrono::milliseconds kWindow{100};
-// How long a client that shares the processor is expected to go on.
-constexpr std::chrono::milliseconds kClientStays{1};
 
 }  // namespace
 
+void SpinBudget::AddRing(uint64_t tenant) {
+  MutexLock lock(mutex_);
+  ++tenants_[tenant].rings;
+}
+
 void SpinBudget::RemoveRing(uint64_t tenant) {
+  MutexLock lock(mutex_);
   const auto found = tenants_.find(tenant);
   if (found != tenants_.end() && --found->second.rings == 0) {
     tenants_.erase(found);
@@ -18,11 +22,19 @@ void SpinBudget::RemoveRing(uint64_t tenant) {
 
 // A client that runs on this thread's processor can only submit while this thread sleeps.
 bool SpinBudget::Allows(uint64_t tenant, uint32_t client_cpu, Instant last_entry, Instant now) {
-  if (client_here_.has_value() && now - *client_here_ < kClientStays) {
+  const bool runs_elsewhere = client_cpu != 0 ? client_cpu != ring::CurrentCpu() : several_processors_;
+  if (!runs_elsewhere || now - last_entry >= options_.longest) {
     return false;
   }
-  const bool runs_elsewhere = client_cpu != 0 ? client_cpu != ring::CurrentCpu() : several_processors_;
-  return runs_elsewhere && now - last_entry < options_.longest && HasTime(tenant, now);
+  MutexLock lock(mutex_);
+  return HasTime(tenant, now);
+}
+
+void SpinBudget::Spend(uint64_t tenant, std::chrono::nanoseconds time) {
+  MutexLock lock(mutex_);
+  if (const auto found = tenants_.find(tenant); found != tenants_.end()) {
+    found->second.spent += time;
+  }
 }
 
 bool SpinBudget::HasTime(uint64_t tenant, Instant now) {

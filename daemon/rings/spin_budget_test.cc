@@ -53,16 +53,6 @@ TEST(SpinBudgetTest, ZeroPercentAllowsNothing) {
   EXPECT_FALSE(Allows(budget, 1, now));
 }
 
-// Two clients that talk to each other: one elsewhere, and one that waits for this processor to read.
-TEST(SpinBudgetTest, NotWhileAnotherClientSharesTheProcessor) {
-  const Instant now;
-  SpinBudget budget(Percent(50), now);
-  budget.AddRing(1);
-  budget.ClientIsHere(now);
-  EXPECT_FALSE(Allows(budget, 1, now));
-  EXPECT_TRUE(Allows(budget, 1, now + milliseconds(1)));
-}
-
 TEST(SpinBudgetTest, NotForAClientOfThisProcessorAndNotForLong) {
   const Instant now;
   SpinBudget budget(Percent(50), now);

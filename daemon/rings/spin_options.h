@@ -10,7 +10,7 @@ namespace rnicd::rings {
 struct SpinOptions {
   // How long a thread polls an empty ring before it sleeps; 0: no polling.
   std::chrono::microseconds longest{20};
-  // Share of a thread's time for that, in percent.
+  // Share of one processor for that, of all threads together, in percent.
   uint32_t percent = 50;
 };
 

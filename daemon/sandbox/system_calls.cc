@@ -189,6 +189,8 @@ std::vector<CallRule> AllowedByArguments(pid_t self) {
   for (const char* call : {"getpriority", "setpriority"}) {
     rules.push_back({call, {Is(0, PRIO_PROCESS), Is(1, 0)}});
   }
+  // A thread's own processors: ring threads stay near their clients.
+  rules.push_back({"sched_setaffinity", {Is(0, 0)}});
   Allow(rules, "socket", 0, {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK});
   Allow(rules, "socketpair", 0, {AF_UNIX});
   // Without F_SETOWN and F_SETSIG, by which a descriptor sends any signal to any process of the user.

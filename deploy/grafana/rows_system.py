@@ -57,7 +57,7 @@ def rings():
               query(f"sum({per_second.format('doorbells', NODE, RATE)}) / (sum({entries}) > 0)", "of entries"),
               no_value="no entry in this time range", width=6),
         lines("Spinning", "Processor time that the ring threads spend looking at empty rings. At most "
-              "--ring_spin_percent of each thread.", "percentunit",
+              "--ring_spin_percent of one processor.", "percentunit",
               query(f"rate(rnicd_ring_spinning_seconds_total{{{NODE}}}{RATE})", "{{instance}}"), no_value=NO_DAEMON,
               width=6),
         lines("Held back", "Rings that wait because their session is above its rate, rings that their clients woke without "

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <thread>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/escaping.h"
@@ -47,11 +48,12 @@ ABSL_FLAG(int64_t, health_timeout_ms, 3000,
           "an adapter that has not carried out such a registration after so long counts as failing; 10 to 3600000");
 ABSL_FLAG(std::string, hold_registrations_while, "",
           "a file; while it exists, no registration is carried out, as by a card that hangs. For tests and trials");
-ABSL_FLAG(int64_t, ring_threads, 1, "threads that serve rings; 0 to 64; 0: the daemon serves none");
+ABSL_FLAG(int64_t, ring_threads, -1,
+          "threads that serve rings; -1 to 64; -1: one for each processor, at most 8; 0: the daemon serves none");
 ABSL_FLAG(int64_t, ring_spin_us, 20,
           "how long a ring's thread looks at a ring that is empty before it sleeps, in microseconds; 0 to 10000");
 ABSL_FLAG(int64_t, ring_spin_percent, 50,
-          "share of its time that a ring's thread may spend so; tenants have equal parts of it; 0 to 100");
+          "share of one processor that all ring threads may spend so; tenants have equal parts of it; 0 to 100");
 ABSL_FLAG(int64_t, rpc_threads, 2, "threads that serve the connections of workloads; 1 to 64");
 ABSL_FLAG(int64_t, worker_threads, 2,
           "threads that the slow work of one owner may use, such as populating memory; 1 to 256");
@@ -111,6 +113,11 @@ void ReadLog(Config& config, FlagReader& reader) {
   config.log.json = format == "json";
 }
 
+uint32_t RingThreadsOf(int64_t flag) {
+  constexpr unsigned kMost = 8;
+  return flag >= 0 ? static_cast<uint32_t>(flag) : std::clamp(std::thread::hardware_concurrency(), 1U, kMost);
+}
+
 void ReadServices(Config& config, FlagReader& reader) {
   config.provider = absl::GetFlag(FLAGS_provider);
   if (!IsKnownProvider(config.provider, config.cards)) {
@@ -132,7 +139,7 @@ void ReadServices(Config& config, FlagReader& reader) {
   config.health_timeout = reader.Milliseconds(FLAGS_health_timeout_ms, 10, kOneHourMs);
   config.rpc_threads = static_cast<uint32_t>(reader.Number(FLAGS_rpc_threads, 1, 64));
   config.worker_threads = static_cast<uint32_t>(reader.Number(FLAGS_worker_threads, 1, 256));
-  config.ring_threads = static_cast<uint32_t>(reader.Number(FLAGS_ring_threads, 0, 64));
+  config.ring_threads = RingThreadsOf(reader.Number(FLAGS_ring_threads, -1, 64));
   config.ring_spin.longest = std::chrono::microseconds(reader.Number(FLAGS_ring_spin_us, 0, 10'000));
   config.ring_spin.percent = static_cast<uint32_t>(reader.Number(FLAGS_ring_spin_percent, 0, 100));
   config.connections.silent_timeout = reader.Milliseconds(FLAGS_silent_connection_timeout_ms, 100, kOneHourMs);

@@ -110,7 +110,7 @@ constexpr BadValue kBadValues[] = {
     {"health_timeout_ms", "3600001"},
     {"rpc_threads", "0"},
     {"rpc_threads", "65"},
-    {"ring_threads", "-1"},
+    {"ring_threads", "-2"},
     {"ring_threads", "65"},
     {"ring_spin_us", "10001"},
     {"ring_spin_percent", "101"},
