@@ -52,6 +52,7 @@ set(RNICD_TIERS
     "soak|fuzz                                        -        night       -"
     "interop|container|arm64|windows|debian13         night    -           -"
     "example_rust|libfabric_programs_night            night    -           -"
+    "kubernetes_examples                              night    -           -"
     "(booted_)?packages                               night    -           -")
 
 foreach(tier first all night)

@@ -4,8 +4,8 @@ usage: podman_pods.py node --root FOLDER < RENDERED.yaml > PODS.yaml
        podman_pods.py probes < RENDERED.yaml              lines of CONTAINER PROBE COMMAND...
        podman_pods.py workload --root FOLDER --answer FILE.json < WORKLOAD.yaml > PODS.yaml
   --root     every host path of the manifests, and of the device plugin's response, is below this folder
-  --answer   the device plugin's response to Allocate, as written by the stand-in of the kubelet: environment and
-             mounts, which a kubelet adds to the container
+  --answer   the device plugin's responses to Allocate, as written by the stand-in of the kubelet: environment and
+             mounts, which a kubelet adds to each container
 Needs python3-yaml.
 """
 
@@ -122,7 +122,8 @@ def main():
     if arguments.what == "workload":
         answer = json.loads(arguments.answer.read_text())
         for pod in pods:
-            give(pod["spec"]["containers"][0], pod["spec"], answer, arguments.root)
+            for container in pod["spec"]["containers"]:
+                give(container, pod["spec"], answer[container["name"]], arguments.root)
     maps = [thing for thing in things if thing["kind"] == "ConfigMap"]
     yaml.safe_dump_all([*maps, *pods], sys.stdout, sort_keys=False)
 

@@ -20,6 +20,8 @@ import kubernetes_objects as objects
 import pod_security
 
 NODE_KINDS = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "ServiceAccount"]
+# What examples call an image that the reader makes.
+READERS_IMAGE = "registry.example.org/"
 KINDS = {"soft": NODE_KINDS, "verbs": NODE_KINDS, "verbs-fr": NODE_KINDS,
          "monitoring": ["ConfigMap", "PodMonitor", "PrometheusRule"]}
 # Kustomizations whose objects are checked together as "monitoring".
@@ -85,7 +87,8 @@ class Checker:
         for things in [*self.rendered.values(), self.examples]:
             for thing, spec in objects.pod_specs(things):
                 for container in pod_security.containers(spec):
-                    if container["image"] != f"rnicd:{version}":
+                    is_readers = things is self.examples and container["image"].startswith(READERS_IMAGE)
+                    if container["image"] != f"rnicd:{version}" and not is_readers:
                         self.report(f"{thing['metadata']['name']}: its image is {container['image']}, not rnicd:{version}")
         if f"ARG VERSION={version}\n" not in (self.repo / "Dockerfile").read_text():
             self.report(f"Dockerfile: its VERSION is not {version}")
@@ -285,12 +288,20 @@ class Checker:
         for name, node in self.nodes.items():
             resource, unit = re.fullmatch(r"([\w./-]+)=(\w+)", node.flags("device-plugin")["resources"]).groups()
             number, suffix = re.fullmatch(r"(\d+)(\w+)", unit).groups()
+            unit_mib = int(number) * SIZES[suffix] >> 20
             for thing, spec in objects.pod_specs(self.examples):
-                container = spec["containers"][0]
-                units = int(container["resources"]["limits"].get(resource, 0))
-                size = f"--size={units * int(number) * SIZES[suffix] >> 20}MiB"
-                if size not in container["args"]:
-                    self.report(f"{name}: {thing['metadata']['name']} asks for {units} units, and does not say {size}")
+                for container in spec["containers"]:
+                    where = f"{name}: {thing['metadata']['name']}, {container['name']}"
+                    self._check_request(where, container, resource, unit_mib)
+
+    def _check_request(self, where, container, offered, unit_mib):
+        for resource in container["resources"]["limits"]:
+            if "/" in resource and resource != offered:
+                self.report(f"{where}: nobody offers {resource}")
+        units = int(container["resources"]["limits"].get(offered, 0))
+        size = f"--size={units * unit_mib}MiB"
+        if container["command"] == ["/usr/bin/rnicctl"] and size not in container["args"]:
+            self.report(f"{where}: asks for {units} units, and does not say {size}")
 
     def check_all(self):
         for check in sorted(name for name in dir(self) if name.startswith("check_") and name != "check_all"):

@@ -230,6 +230,10 @@ class TheOthers(Planted):
         self.edit(EXAMPLE, 'rnicd.io/memory-64mi: "4"', 'rnicd.io/memory-64mi: "3"')
         self.assert_found("--size=192MiB", "check_example_asks_for_what_is_offered")
 
+    def test_with_an_example_that_asks_for_what_nobody_offers(self):
+        self.edit("deploy/kubernetes/examples/mpi.yaml", "rnicd.io/memory-64mi", "rnicd.io/memory-32mi")
+        self.assert_found("nobody offers rnicd.io/memory-32mi", "check_example_asks_for_what_is_offered")
+
 
 class Restricted(unittest.TestCase):
     """Each rule of pod_security.py finds a violation."""
