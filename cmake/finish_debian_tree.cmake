@@ -42,7 +42,7 @@ function(finish_tree root package)
   # The symbols of programs are in a separate package; there is none for the symbols of static libraries.
   file(GLOB programs ${root}/usr/bin/*)
   file(GLOB_RECURSE archives ${root}/usr/lib/*.a)
-  file(GLOB_RECURSE shared ${root}/usr/lib/librnicd.so.*.* ${root}/usr/lib/librnicd-fi.so)
+  file(GLOB_RECURSE shared ${root}/usr/lib/librnicd.so.*.* ${root}/usr/lib/librnicd-*.so)
   strip(--strip-all ${programs})
   strip(--strip-unneeded ${shared})
   strip(--strip-debug --enable-deterministic-archives ${archives})

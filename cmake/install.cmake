@@ -32,7 +32,7 @@ if(TARGET rnicd-device-plugin)
 endif()
 
 # The symbols of all programs and shared objects, where debuggers look for them: under the build id that the linker wrote.
-foreach(program rnicd rnicctl rnicd-device-plugin rnicd_shared rnicd_fi)
+foreach(program rnicd rnicctl rnicd-device-plugin rnicd_shared rnicd_fi rnicd_heap)
   if(TARGET ${program})
     install(CODE "set(program \"$<TARGET_FILE:${program}>\")\nset(OBJCOPY \"${CMAKE_OBJCOPY}\")" COMPONENT debug-symbols EXCLUDE_FROM_ALL)
     install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_debug_symbols.cmake COMPONENT debug-symbols EXCLUDE_FROM_ALL)

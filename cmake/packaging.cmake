@@ -142,7 +142,7 @@ add_custom_target(packages COMMAND ${CMAKE_CPACK_COMMAND} WORKING_DIRECTORY ${PR
     USES_TERMINAL VERBATIM)
 add_dependencies(packages rnicd rnicctl rnicd_client)
 # Not in every build.
-foreach(target rnicd-device-plugin rnicd_shared rnicd_fi rnicd_manual)
+foreach(target rnicd-device-plugin rnicd_shared rnicd_fi rnicd_heap rnicd_manual)
   if(TARGET ${target})
     add_dependencies(packages ${target})
   endif()

@@ -20,6 +20,9 @@ ssize_t ResultOf(int result) {
   return result == 0 || result == -FI_EAGAIN ? result : Refused(FI_LOG_EP_DATA, "posting", result);
 }
 
+// Tokens have fewer bits than keys of libfabric. A key that is none, such as FI_KEY_NOTAVAIL, would end the connection.
+bool IsKey(uint64_t key) { return key <= UINT32_MAX; }
+
 }  // namespace
 
 // The buffers of an operation as the card names them.
@@ -228,6 +231,9 @@ ssize_t DataPath::Receive(const Operation& operation) {
 }
 
 ssize_t DataPath::Read(const Operation& operation) {
+  if (!IsKey(operation.remote_key)) {
+    return -FI_EKEYREJECTED;
+  }
   Sges sges;
   if (const int result = sges.Add(operation); result < 0) {
     return result;
@@ -256,6 +262,9 @@ void DataPath::AddWrite(const Operation& operation, const Sges& sges, uint32_t f
 }
 
 ssize_t DataPath::Write(const Operation& operation) {
+  if (!IsKey(operation.remote_key)) {
+    return -FI_EKEYREJECTED;
+  }
   Sges sges;
   if (const int result = sges.Add(operation); result < 0) {
     return result;

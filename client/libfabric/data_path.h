@@ -57,7 +57,8 @@ class DataPath {
   static uint32_t TransmitDepth(const Options& options);
   static uint32_t ReceiveDepth(const Options& options) { return static_cast<uint32_t>(options.receive_size); }
 
-  // 0, or -FI_EAGAIN while the queue is full; -FI_EINVAL, -FI_EMSGSIZE; those of rnicd_post_without_outcome.
+  // 0, or -FI_EAGAIN while the queue is full; -FI_EINVAL, -FI_EMSGSIZE; -FI_EKEYREJECTED no region has that key; those
+  // of rnicd_post_without_outcome.
   ssize_t Send(const Operation& operation);
   ssize_t Receive(const Operation& operation);
   ssize_t Read(const Operation& operation);

@@ -1,6 +1,5 @@
 // The entry of the provider: fi_prov_ini, which libfabric calls when it has loaded the library, and fabrics.
 
-#include <malloc.h>
 #include <rdma/fi_errno.h>
 
 #include <array>
@@ -115,8 +114,6 @@ extern "C" __attribute__((visibility("default"))) fi_provider* fi_prov_ini() {
   for (const auto& setting : rnicd::fi::kRxmSettings) {
     setenv(setting.name, setting.value, 0);
   }
-  // Blocks above this size stay mappings of their own, whose pages can be replaced. Without it the limit rises when the
-  // first of them is freed.
-  mallopt(M_MMAP_THRESHOLD, static_cast<int>(rnicd::fi::kMappedBlockMin));
+  rnicd::fi::KeepBlocksMapped();
   return &Provider();
 }

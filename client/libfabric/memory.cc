@@ -1,8 +1,10 @@
 #include "client/libfabric/memory.h"
 
 #include <rdma/fi_errno.h>
+#include <sys/mman.h>
 
-#include <new>
+#include <memory>
+#include <utility>
 
 #include "client/libfabric/domain.h"
 #include "client/libfabric/errors.h"
@@ -20,6 +22,8 @@ struct Memory::Region {
 };
 
 namespace {
+
+constexpr uint64_t kRemoteAccess = FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 uint32_t RightsOf(uint64_t access) {
   uint32_t rights = 0;
@@ -43,7 +47,8 @@ uint32_t RightsOf(uint64_t access) {
 int Memory::FindOrReplace(const PageRange& wanted, std::shared_ptr<Pages>* pages) {
   for (auto entry = replaced_.begin(); entry != replaced_.end();) {
     const std::shared_ptr<Pages> known = entry->second.lock();
-    if (known == nullptr) {
+    const bool overlaps = known != nullptr && known->range.Overlaps(wanted);
+    if (known == nullptr || (overlaps && !known->AreInPlace())) {
       entry = replaced_.erase(entry);
       continue;
     }
@@ -51,20 +56,28 @@ int Memory::FindOrReplace(const PageRange& wanted, std::shared_ptr<Pages>* pages
       *pages = known;
       return 0;
     }
-    if (known->range.Overlaps(wanted)) {
+    if (overlaps) {
       RNICD_FI_WARN(FI_LOG_MR, "the buffer overlaps a region that begins or ends inside of it: close that first\n");
       return -FI_EOPNOTSUPP;
     }
     ++entry;
   }
+  return Replace(wanted, pages);
+}
+
+int Memory::Replace(const PageRange& wanted, std::shared_ptr<Pages>* pages) {
   auto made = std::make_shared<Pages>();
   made->range = wanted;
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
   auto* const address = reinterpret_cast<void*>(wanted.begin);
-  const int result = rnicd_replace_memory(domain_.session(), address, wanted.end - wanted.begin, &made->memory);
+  const int result = rnicd_replace_memory(domain_.session(), address, wanted.bytes(), &made->memory);
   if (result < 0) {
     return Refused(FI_LOG_MR, "replacing the buffer's pages", result == -EINVAL ? -FI_EOPNOTSUPP : result);
   }
+  made->file = FileUnder(wanted);
+  // Makes two mappings of it, which mremap refuses together: realloc would stretch one beyond the end of the daemon's
+  // file, where nothing is, but copies now.
+  madvise(address, PageRange::kPageBytes, MADV_DODUMP);
   replaced_[wanted.begin] = made;
   *pages = std::move(made);
   return 0;
@@ -73,10 +86,12 @@ int Memory::FindOrReplace(const PageRange& wanted, std::shared_ptr<Pages>* pages
 int Memory::Register(const void* buffer, size_t bytes, uint64_t access, void* context, fid_mr** region) {
   const PageRange range = OwnedPages(buffer, bytes);
   if (range.empty()) {
-    RNICD_FI_WARN(FI_LOG_MR,
-                  "%zu bytes at %p share a page with something else. Registered are whole pages, and blocks of malloc "
-                  "above 128 KiB from their start: align the buffer to 4,096 bytes at both ends\n",
-                  bytes, buffer);
+    RNICD_FI_WARN(
+        FI_LOG_MR,
+        "%zu bytes at %p share a page with something else. Registered are whole pages, and blocks of malloc or "
+        "MPI_Alloc_mem that are mappings of their own: most above 128 KiB, and with "
+        "LD_PRELOAD=librnicd-heap.so all from 512 bytes on\n",
+        bytes, buffer);
     return -FI_EOPNOTSUPP;
   }
   // Until after a failure has given the pages back.
@@ -97,7 +112,7 @@ int Memory::Register(const void* buffer, size_t bytes, uint64_t access, void* co
   static fi_ops operations = FidOperations(Close);
   made->handle.api = {.fid = {.fclass = FI_CLASS_MR, .context = context, .ops = &operations},
                       .mem_desc = made.get(),
-                      .key = info.remote_token};
+                      .key = (access & kRemoteAccess) != 0 ? info.remote_token : FI_KEY_NOTAVAIL};
   made->handle.object = made.get();
   ++regions_;
   *region = &made.release()->handle.api;

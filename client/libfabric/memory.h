@@ -31,14 +31,18 @@ class Memory {
   // Replaced pages, as long as a region uses them.
   struct Pages {
     ~Pages() { rnicd_close_memory(memory); }
+    // Not where the program has freed them, against the rules.
+    bool AreInPlace() const { return file != 0 && FileUnder(range) == file; }
 
     PageRange range;
     rnicd_memory* memory = nullptr;
+    uint64_t file = 0;
   };
   struct Region;
 
   static int Close(fid* region);
   int FindOrReplace(const PageRange& wanted, std::shared_ptr<Pages>* pages) RNICD_REQUIRES(mutex_);
+  int Replace(const PageRange& wanted, std::shared_ptr<Pages>* pages) RNICD_REQUIRES(mutex_);
 
   Domain& domain_;
   Mutex mutex_;

@@ -113,7 +113,8 @@ install_packages() {
   expect "/run/rnicd-admin" "$(stat -c '%U:%G %a' /run/rnicd-admin)" "rnicd:rnicd 700"
   expect "/run/rnicd-doors" "$(stat -c '%U:%G %a' /run/rnicd-doors)" "rnicd:rnicd 700"
   expect "systemd-analyze" "$(systemd-analyze verify --man=no rnicd.service 2>&1)" ''
-  find_symbols /usr/bin/rnicd* /usr/bin/rnicctl /usr/lib/*/librnicd.so.0 /usr/lib/*/libfabric/librnicd-fi.so
+  find_symbols /usr/bin/rnicd* /usr/bin/rnicctl /usr/lib/*/librnicd.so.0 /usr/lib/*/librnicd-heap.so \
+    /usr/lib/*/libfabric/librnicd-fi.so
   check_module
   configure_without_proc
 }

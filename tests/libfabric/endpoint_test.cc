@@ -21,7 +21,6 @@ namespace {
 class Messages : public LibfabricTest {};
 class Rma : public LibfabricTest {};
 class Ends : public LibfabricTest {};
-class Registered : public LibfabricTest {};
 
 TEST_F(Messages, ArriveWithTheirLengthAndContents) {
   Pair pair;
@@ -318,64 +317,6 @@ TEST(DaemonThatDies, EndsWhatIsOutstandingAndIsAnEvent) {
   }
   EXPECT_EQ(pair.server.NextEvent(), static_cast<uint32_t>(FI_SHUTDOWN));
   EXPECT_LT(fi_inject(pair.server_endpoint.get(), "x", 1, 0), 0);
-}
-
-TEST_F(Registered, ContentsStayWhereTheyAreAndComeBack) {
-  Program program;
-  const Pages buffer(8192, 5);
-  const Pages same(8192, 5);
-  Owned<fid_mr> region = program.Register(buffer.data(), 8192, FI_SEND);
-  EXPECT_TRUE(buffer.Equals(same, 8192));
-  // A part of it is registered a second time.
-  const Owned<fid_mr> part = program.Register(buffer.data() + 4096, 4096, FI_RECV);
-  EXPECT_NE(region->key, part->key);
-  region.reset();
-  EXPECT_TRUE(buffer.Equals(same, 8192));
-}
-
-TEST_F(Registered, WhatSharesAPageIsRefused) {
-  Program program;
-  const Pages buffer(16384);
-  std::array<unsigned char, 8192> stack = {};
-  const std::unique_ptr<unsigned char[]> small(new unsigned char[64]);
-  static std::array<unsigned char, 100> fixed = {};
-  const std::vector<std::pair<void*, size_t>> refused = {
-      {stack.data(), stack.size()}, {small.get(), 64},     {fixed.data(), fixed.size()},
-      {buffer.data() + 8, 4088},    {buffer.data(), 4095}, {nullptr, 0},
-  };
-  for (const auto& [address, bytes] : refused) {
-    fid_mr* region = nullptr;
-    EXPECT_EQ(fi_mr_reg(program.domain.get(), address, bytes, FI_SEND, 0, 0, 0, &region, nullptr), -FI_EOPNOTSUPP);
-  }
-}
-
-// Against the rules: another part of the program has the addresses by the time the region is closed.
-TEST_F(Registered, PagesThatAreUnmappedMeanwhileStayThoseOfTheirNextOwner) {
-  Program program;
-  Pages buffer(8192);
-  const Pages next(8192, 9);
-  Owned<fid_mr> region = program.Register(buffer.data(), 8192, FI_SEND);
-  const UniqueFd file(memfd_create("next", MFD_CLOEXEC));
-  ASSERT_EQ(ftruncate(file.get(), 8192), 0);
-  ASSERT_EQ(mmap(buffer.data(), 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), 0), buffer.data());
-  std::memcpy(buffer.data(), next.data(), 8192);
-  region.reset();
-  EXPECT_TRUE(buffer.Equals(next, 8192));
-  // Still a mapping of the file.
-  ASSERT_EQ(pwrite(file.get(), "new", 3, 0), 3);
-  EXPECT_EQ(std::memcmp(buffer.data(), "new", 3), 0);
-  // Nothing is mapped there the second time.
-  region = program.Register(next.data(), 4096, FI_SEND);
-  munmap(next.data(), 4096);
-  region.reset();
-}
-
-TEST_F(Registered, DomainWithARegionIsNotClosed) {
-  Program program;
-  const Pages buffer(4096);
-  const Owned<fid_mr> region = program.Register(buffer.data(), 4096, FI_SEND);
-  program.completions.reset();
-  EXPECT_EQ(fi_close(&program.domain->fid), -FI_EBUSY);
 }
 
 }  // namespace

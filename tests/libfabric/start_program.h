@@ -8,7 +8,8 @@
 
 namespace rnicd::fi {
 
-// tests/libfabric/process with these words; null, and a failure of the test, if it cannot be started.
-std::unique_ptr<test::ChildProcess> StartProgram(std::vector<std::string> words);
+// tests/libfabric/process with these words, after those of a command that becomes it; null, and a failure of the test,
+// if it cannot be started.
+std::unique_ptr<test::ChildProcess> StartProgram(std::vector<std::string> words, std::vector<std::string> wrapper = {});
 
 }  // namespace rnicd::fi

@@ -1,4 +1,5 @@
 // Usage: libfabric_process memory|threads <seed> <count>
+//        libfabric_process heap 0 0
 //        libfabric_process peer <stage> <port>
 // RNICD_SOCKET_DIR names the daemon's folder. Exits with 0 when all was right; says what was not and aborts otherwise.
 // Without arguments it exits with 0 at once: its children execute that.
@@ -66,6 +67,8 @@ int main(int count, char** words) {
     rnicd::fi::StressMemory(first, second);
   } else if (what == "threads") {
     rnicd::fi::StressThreads(second);
+  } else if (what == "heap") {
+    rnicd::fi::UseBlocksOfTheHeap();
   } else {
     rnicd::fi::BePeer(static_cast<rnicd::fi::PeerStage>(first), static_cast<uint16_t>(second));
   }

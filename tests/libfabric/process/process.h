@@ -29,6 +29,9 @@ struct Opened {
 void StressMemory(uint64_t seed, int registrations);
 void StressThreads(int connections);
 
+// Registers blocks of the heap of all sizes, and resizes and frees registered ones.
+void UseBlocksOfTheHeap();
+
 // How far a peer gets: connected, but silent; it has asked to connect; it is connected.
 enum class PeerStage { kSilent, kAsking, kConnected };
 // Connects to a port of this host's, says "there" on stdout when it has got so far, and does not return.

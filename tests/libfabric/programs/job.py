@@ -97,8 +97,8 @@ class ProgramTest(unittest.TestCase):
         program = self.folder / name
         if not program.exists():
             source = Path(__file__).parent / "mpi" / f"{name}.c"
-            subprocess.run(["mpicc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, source],
-                           check=True)
+            subprocess.run(["mpicc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, source,
+                            "-Wl,--as-needed", "-lfabric"], check=True)
         return program
 
     def check(self, ranks, name, *arguments, **environment):
@@ -132,7 +132,7 @@ def main(about):
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--rnicd", required=True)
     parser.add_argument("--rnicctl", required=True)
-    parser.add_argument("--library", action="append", required=True, help="librnicd.so.0, librnicd-fi.so")
+    parser.add_argument("--library", action="append", required=True, help="librnicd.so.0, librnicd-fi.so, librnicd-heap.so")
     parser.add_argument("tests", nargs="*")
     parser.parse_args(namespace=given)
     os.environ.update(RNICD_PROGRAM=given.rnicd, RNICCTL_PROGRAM=given.rnicctl)

@@ -86,6 +86,16 @@ class Messages(job.ProgramTest):
         self.check(3, "messages", seed, 10000)
 
 
+class Targets(job.ProgramTest):
+    """Memory that MPI gives is malloc's in Open MPI 4.1."""
+
+    def test_large_ones(self):
+        self.check(2, "targets", 2_000_000)
+
+    def test_those_of_the_preloaded_heap(self):
+        self.check(2, "targets", 600, LD_PRELOAD="librnicd-heap.so")
+
+
 class Endings(job.ProgramTest):
     """A rank, its session or the daemon ends in the middle: the job fails, and nothing hangs. Open MPI has an error where
     a rank sends; one that only waits for a message crashes on RxM's error without a request.
