@@ -6,6 +6,7 @@ usage: bench.py --rnicd PROGRAM --rnicctl PROGRAM --library FILE...
 
 import re
 import subprocess
+import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from quick_test import free_port, listens
 
 SIZES = (8, 1024, 65536, 1 << 20, 16 << 20)
 _ROUNDS = 3
+_STARTED = 8
 # What Open MPI is told, by the name of the column.
 _RANKS = {
     "rnicd": {},
@@ -34,6 +36,7 @@ class Bench(job.ProgramTest):
         # Each cell has the best of all rounds: what else the machine does only makes them slower.
         self.us = defaultdict(lambda: float("inf"))
         self.rate = defaultdict(float)
+        self.start_s = defaultdict(lambda: float("inf"))
 
     def written(self):
         program = self.folder / "writes"
@@ -67,6 +70,14 @@ class Bench(job.ProgramTest):
                 self.us[f"rank {name}", int(size)] = min(self.us[f"rank {name}", int(size)], float(us))
                 self.rate[name, int(size)] = max(self.rate[name, int(size)], float(rate))
 
+    def start_of_ranks(self, name):
+        """From the start of mpirun to the line behind the barrier."""
+        began = time.perf_counter()
+        child = self.start_job(_STARTED, self.built("barrier"), **_RANKS[name])
+        self.assertEqual(child.stdout.readline(), "all is well\n")
+        self.start_s[name] = min(self.start_s[name], time.perf_counter() - began)
+        self.assertEqual(self.finish(child)[0], 0)
+
     def test_table(self):
         for _ in range(_ROUNDS):
             self.written()
@@ -74,6 +85,7 @@ class Bench(job.ProgramTest):
                 self.pingpong(name)
             for name in _RANKS:
                 self.ranks(name)
+                self.start_of_ranks(name)
         columns = ["write", "memcpy", *(f"endpoint {name}" for name in _ENDPOINTS), *(f"rank {name}" for name in _RANKS)]
         heads = ["write, C library", "memcpy", *(f"`fi_pingpong`, {name}" for name in _ENDPOINTS),
                  *(f"Open MPI, {name}" for name in _RANKS)]
@@ -84,6 +96,8 @@ class Bench(job.ProgramTest):
         print("\n| MB/s, 16 messages in flight | " + " | ".join(_RANKS) + " |\n|---|" + "---:|" * len(_RANKS))
         for size in SIZES[1:]:
             print(f"| {words(size)} | " + " | ".join(f"{self.rate[name, size]:.0f}" for name in _RANKS) + " |")
+        starts = ", ".join(f"{name} {self.start_s[name]:.2f}" for name in _RANKS)
+        print(f"\nStart of {_STARTED} ranks to the first barrier, s: {starts}.")
 
 
 if __name__ == "__main__":
