@@ -1,6 +1,5 @@
 #include "client/libfabric/endpoint.h"
 
-#include <netinet/in.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
@@ -12,26 +11,13 @@
 #include "client/libfabric/limits.h"
 #include "client/libfabric/owned_pages.h"
 #include "client/libfabric/provider.h"
+#include "client/libfabric/socket_address.h"
 
 namespace rnicd::fi {
 namespace {
 
 std::span<const std::byte> BytesOf(const void* data, size_t bytes) {
   return {static_cast<const std::byte*>(data), bytes};
-}
-
-// Writes as much of an address as the program has room for, and the bytes that it has.
-int GiveAddress(const sockaddr_storage& address, void* to, size_t* bytes) {
-  const size_t length = address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  const size_t room = std::exchange(*bytes, length);
-  std::memcpy(to, &address, std::min(room, length));
-  return room < length ? -FI_ETOOSMALL : 0;
-}
-
-void KeepAddress(const void* address, size_t bytes, sockaddr_storage* kept) {
-  if (address != nullptr && bytes <= sizeof(*kept)) {
-    std::memcpy(kept, address, bytes);
-  }
 }
 
 }  // namespace
@@ -62,30 +48,18 @@ struct Endpoint::Operations {
     return command == FI_ENABLE ? Of(endpoint).Enable() : -FI_ENOSYS;
   }
 
-  static int GetOption(fid* /*endpoint*/, int level, int name, void* value, size_t* bytes) {
-    if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE) {
-      return -FI_ENOPROTOOPT;
-    }
-    if (std::exchange(*bytes, sizeof(size_t)) < sizeof(size_t)) {
-      return -FI_ETOOSMALL;
-    }
-    *static_cast<size_t*>(value) = kConnectDataMax;
-    return 0;
-  }
-
   static int SetName(fid* endpoint, void* address, size_t bytes) {
-    KeepAddress(address, bytes, &Of(endpoint).own_address_);
-    return 0;
+    return LoadAddress(address, bytes, &Of(endpoint).own_address_) ? 0 : -FI_EINVAL;
   }
 
   static int GetName(fid* endpoint, void* address, size_t* bytes) {
     const Endpoint& own = Of(endpoint);
-    return GiveAddress(own.connection_ != nullptr ? own.connection_->local() : own.own_address_, address, bytes);
+    return StoreAddress(own.connection_ != nullptr ? own.connection_->local() : own.own_address_, address, bytes);
   }
 
   static int GetPeer(fid_ep* endpoint, void* address, size_t* bytes) {
     const Endpoint& own = Of(&endpoint->fid);
-    return own.connection_ != nullptr ? GiveAddress(own.connection_->peer(), address, bytes) : -FI_ENOTCONN;
+    return own.connection_ != nullptr ? StoreAddress(own.connection_->peer(), address, bytes) : -FI_ENOTCONN;
   }
 
   static int Connect(fid_ep* endpoint, const void* address, const void* data, size_t bytes) {
@@ -153,14 +127,6 @@ const sockaddr* Endpoint::OwnAddress() const {
 
 Endpoint::Endpoint(Domain& domain, fi_info* info, void* context) : domain_(domain), info_(info) {
   static fi_ops fid_operations = FidOperations(Operations::Close, Operations::Bind, Operations::Control);
-  static fi_ops_ep operations = {.size = sizeof(fi_ops_ep),
-                                 .cancel = Unsupported,
-                                 .getopt = Operations::GetOption,
-                                 .setopt = Unsupported,
-                                 .tx_ctx = Unsupported,
-                                 .rx_ctx = Unsupported,
-                                 .rx_size_left = Unsupported,
-                                 .tx_size_left = Unsupported};
   static fi_ops_cm connecting = {.size = sizeof(fi_ops_cm),
                                  .setname = Operations::SetName,
                                  .getname = Operations::GetName,
@@ -172,7 +138,7 @@ Endpoint::Endpoint(Domain& domain, fi_info* info, void* context) : domain_(domai
                                  .shutdown = Operations::Shutdown,
                                  .join = Unsupported};
   handle_.api = {.fid = {.fclass = FI_CLASS_EP, .context = context, .ops = &fid_operations},
-                 .ops = &operations,
+                 .ops = &EndpointOperations(),
                  .cm = &connecting,
                  .msg = &MessageOperations(),
                  .rma = &RmaOperations(),
@@ -211,7 +177,7 @@ int Endpoint::Open(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* c
     return -FI_ENOMEM;
   }
   std::unique_ptr<Endpoint> made(new Endpoint(Domain::Of(&domain->fid), copy, context));
-  KeepAddress(info->src_addr, info->src_addrlen, &made->own_address_);
+  LoadAddress(info->src_addr, info->src_addrlen, &made->own_address_);
   if (info->handle != nullptr) {
     made->connection_ = Connection::Take(info->handle);
     if (made->connection_ == nullptr && !BoundAddress(info->handle, &made->own_address_)) {

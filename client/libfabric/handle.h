@@ -1,9 +1,14 @@
 #pragma once
 
 #include <rdma/fabric.h>
+#include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
+
+#include "client/libfabric/limits.h"
 
 namespace rnicd::fi {
 
@@ -36,6 +41,30 @@ inline fi_ops FidOperations(int (*close)(fid*), int (*bind)(fid*, fid*, uint64_t
           .ops_open = Unsupported,
           .tostr = Unsupported,
           .ops_set = Unsupported};
+}
+
+// The table of an endpoint and of a passive one: the one option that they have says how much private data a connect can
+// carry.
+inline fi_ops_ep& EndpointOperations() {
+  static fi_ops_ep operations = {.size = sizeof(fi_ops_ep),
+                                 .cancel = Unsupported,
+                                 .getopt =
+                                     [](fid* /*endpoint*/, int level, int name, void* value, size_t* bytes) {
+                                       if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE) {
+                                         return -FI_ENOPROTOOPT;
+                                       }
+                                       if (std::exchange(*bytes, sizeof(size_t)) < sizeof(size_t)) {
+                                         return -FI_ETOOSMALL;
+                                       }
+                                       *static_cast<size_t*>(value) = kConnectDataMax;
+                                       return 0;
+                                     },
+                                 .setopt = Unsupported,
+                                 .tx_ctx = Unsupported,
+                                 .rx_ctx = Unsupported,
+                                 .rx_size_left = Unsupported,
+                                 .tx_size_left = Unsupported};
+  return operations;
 }
 
 }  // namespace rnicd::fi

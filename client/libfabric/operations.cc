@@ -10,27 +10,6 @@
 namespace rnicd::fi {
 namespace {
 
-// The buffer of an operation that has one.
-struct OneBuffer {
-  OneBuffer(const void* buffer, size_t bytes, void* described)
-      : vector{const_cast<void*>(buffer), bytes},  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-        descriptor(described) {}
-
-  Operation Post(uint64_t flags, void* context, uint64_t data = 0) const {
-    return {
-        .buffers = &vector, .descriptors = &descriptor, .count = 1, .flags = flags, .context = context, .data = data};
-  }
-
-  iovec vector;
-  void* descriptor;
-};
-
-Operation Remote(Operation operation, uint64_t address, uint64_t key) {
-  operation.remote_address = address;
-  operation.remote_key = key;
-  return operation;
-}
-
 using Member = ssize_t (DataPath::*)(const Operation&);
 
 ssize_t Do(fid_ep* endpoint, Member member, const Operation& operation) {
@@ -38,7 +17,18 @@ ssize_t Do(fid_ep* endpoint, Member member, const Operation& operation) {
   return path != nullptr ? (path->*member)(operation) : -FI_EOPBADSTATE;
 }
 
+// The same with one buffer instead of a list.
+ssize_t DoWithOne(fid_ep* endpoint, Member member, const void* buffer, size_t bytes, void* descriptor,
+                  Operation operation) {
+  const iovec whole = {const_cast<void*>(buffer), bytes};  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  operation.buffers = &whole;
+  operation.descriptors = &descriptor;
+  operation.count = 1;
+  return Do(endpoint, member, operation);
+}
+
 uint64_t TransmitFlags(fid_ep* endpoint) { return Endpoint::Of(&endpoint->fid).transmit_flags(); }
+uint64_t ReceiveFlags(fid_ep* endpoint) { return Endpoint::Of(&endpoint->fid).receive_flags(); }
 
 // What no program asks an injection for.
 constexpr uint64_t kInjection = FI_INJECT | kUnreported;
@@ -46,8 +36,8 @@ constexpr uint64_t kInjection = FI_INJECT | kUnreported;
 // --- Messages -------------------------------------------------------------------------------------------------------
 
 ssize_t Receive(fid_ep* endpoint, void* buffer, size_t bytes, void* descriptor, fi_addr_t /*source*/, void* context) {
-  const OneBuffer one(buffer, bytes, descriptor);
-  return Do(endpoint, &DataPath::Receive, one.Post(Endpoint::Of(&endpoint->fid).receive_flags(), context));
+  return DoWithOne(endpoint, &DataPath::Receive, buffer, bytes, descriptor,
+                   {.flags = ReceiveFlags(endpoint), .context = context});
 }
 
 ssize_t ReceiveVector(fid_ep* endpoint, const iovec* buffers, void** descriptors, size_t count, fi_addr_t /*source*/,
@@ -56,22 +46,13 @@ ssize_t ReceiveVector(fid_ep* endpoint, const iovec* buffers, void** descriptors
             {.buffers = buffers,
              .descriptors = descriptors,
              .count = count,
-             .flags = Endpoint::Of(&endpoint->fid).receive_flags(),
+             .flags = ReceiveFlags(endpoint),
              .context = context});
 }
 
-ssize_t ReceiveMessage(fid_ep* endpoint, const fi_msg* message, uint64_t flags) {
-  return Do(endpoint, &DataPath::Receive,
-            {.buffers = message->msg_iov,
-             .descriptors = message->desc,
-             .count = message->iov_count,
-             .flags = flags,
-             .context = message->context});
-}
-
 ssize_t Send(fid_ep* endpoint, const void* buffer, size_t bytes, void* descriptor, fi_addr_t /*to*/, void* context) {
-  const OneBuffer one(buffer, bytes, descriptor);
-  return Do(endpoint, &DataPath::Send, one.Post(TransmitFlags(endpoint), context));
+  return DoWithOne(endpoint, &DataPath::Send, buffer, bytes, descriptor,
+                   {.flags = TransmitFlags(endpoint), .context = context});
 }
 
 ssize_t SendVector(fid_ep* endpoint, const iovec* buffers, void** descriptors, size_t count, fi_addr_t /*to*/,
@@ -84,8 +65,9 @@ ssize_t SendVector(fid_ep* endpoint, const iovec* buffers, void** descriptors, s
              .context = context});
 }
 
-ssize_t SendMessage(fid_ep* endpoint, const fi_msg* message, uint64_t flags) {
-  return Do(endpoint, &DataPath::Send,
+template <Member member>
+ssize_t DoMessage(fid_ep* endpoint, const fi_msg* message, uint64_t flags) {
+  return Do(endpoint, member,
             {.buffers = message->msg_iov,
              .descriptors = message->desc,
              .count = message->iov_count,
@@ -95,32 +77,35 @@ ssize_t SendMessage(fid_ep* endpoint, const fi_msg* message, uint64_t flags) {
 }
 
 ssize_t InjectSend(fid_ep* endpoint, const void* buffer, size_t bytes, fi_addr_t /*to*/) {
-  const OneBuffer one(buffer, bytes, nullptr);
-  return Do(endpoint, &DataPath::Send, one.Post(kInjection, nullptr));
+  return DoWithOne(endpoint, &DataPath::Send, buffer, bytes, nullptr, {.flags = kInjection});
 }
 
 ssize_t SendWithData(fid_ep* endpoint, const void* buffer, size_t bytes, void* descriptor, uint64_t data,
                      fi_addr_t /*to*/, void* context) {
-  const OneBuffer one(buffer, bytes, descriptor);
-  return Do(endpoint, &DataPath::Send, one.Post(TransmitFlags(endpoint) | FI_REMOTE_CQ_DATA, context, data));
+  return DoWithOne(endpoint, &DataPath::Send, buffer, bytes, descriptor,
+                   {.flags = TransmitFlags(endpoint) | FI_REMOTE_CQ_DATA, .context = context, .data = data});
 }
 
 ssize_t InjectSendWithData(fid_ep* endpoint, const void* buffer, size_t bytes, uint64_t data, fi_addr_t /*to*/) {
-  const OneBuffer one(buffer, bytes, nullptr);
-  return Do(endpoint, &DataPath::Send, one.Post(kInjection | FI_REMOTE_CQ_DATA, nullptr, data));
+  return DoWithOne(endpoint, &DataPath::Send, buffer, bytes, nullptr,
+                   {.flags = kInjection | FI_REMOTE_CQ_DATA, .data = data});
 }
 
 // --- RMA ------------------------------------------------------------------------------------------------------------
 
-ssize_t Read(fid_ep* endpoint, void* buffer, size_t bytes, void* descriptor, fi_addr_t /*from*/, uint64_t address,
-             uint64_t key, void* context) {
-  const OneBuffer one(buffer, bytes, descriptor);
-  return Do(endpoint, &DataPath::Read, Remote(one.Post(TransmitFlags(endpoint), context), address, key));
+// fi_read takes a buffer that it may write to, fi_write one that it may not.
+template <Member member, typename Buffer>
+ssize_t Rma(fid_ep* endpoint, Buffer buffer, size_t bytes, void* descriptor, fi_addr_t /*peer*/, uint64_t address,
+            uint64_t key, void* context) {
+  return DoWithOne(
+      endpoint, member, buffer, bytes, descriptor,
+      {.flags = TransmitFlags(endpoint), .context = context, .remote_address = address, .remote_key = key});
 }
 
-ssize_t ReadVector(fid_ep* endpoint, const iovec* buffers, void** descriptors, size_t count, fi_addr_t /*from*/,
-                   uint64_t address, uint64_t key, void* context) {
-  return Do(endpoint, &DataPath::Read,
+template <Member member>
+ssize_t RmaVector(fid_ep* endpoint, const iovec* buffers, void** descriptors, size_t count, fi_addr_t /*peer*/,
+                  uint64_t address, uint64_t key, void* context) {
+  return Do(endpoint, member,
             {.buffers = buffers,
              .descriptors = descriptors,
              .count = count,
@@ -131,7 +116,8 @@ ssize_t ReadVector(fid_ep* endpoint, const iovec* buffers, void** descriptors, s
 }
 
 // One remote range for all buffers: fi_tx_attr::rma_iov_limit is 1.
-ssize_t DoRma(fid_ep* endpoint, Member member, const fi_msg_rma* message, uint64_t flags) {
+template <Member member>
+ssize_t RmaMessage(fid_ep* endpoint, const fi_msg_rma* message, uint64_t flags) {
   if (message->rma_iov_count != 1) {
     return -FI_EINVAL;
   }
@@ -146,49 +132,27 @@ ssize_t DoRma(fid_ep* endpoint, Member member, const fi_msg_rma* message, uint64
              .remote_key = message->rma_iov[0].key});
 }
 
-ssize_t ReadMessage(fid_ep* endpoint, const fi_msg_rma* message, uint64_t flags) {
-  return DoRma(endpoint, &DataPath::Read, message, flags & ~FI_REMOTE_CQ_DATA);
-}
-
-ssize_t Write(fid_ep* endpoint, const void* buffer, size_t bytes, void* descriptor, fi_addr_t /*to*/, uint64_t address,
-              uint64_t key, void* context) {
-  const OneBuffer one(buffer, bytes, descriptor);
-  return Do(endpoint, &DataPath::Write, Remote(one.Post(TransmitFlags(endpoint), context), address, key));
-}
-
-ssize_t WriteVector(fid_ep* endpoint, const iovec* buffers, void** descriptors, size_t count, fi_addr_t /*to*/,
-                    uint64_t address, uint64_t key, void* context) {
-  return Do(endpoint, &DataPath::Write,
-            {.buffers = buffers,
-             .descriptors = descriptors,
-             .count = count,
-             .flags = TransmitFlags(endpoint),
-             .context = context,
-             .remote_address = address,
-             .remote_key = key});
-}
-
-ssize_t WriteMessage(fid_ep* endpoint, const fi_msg_rma* message, uint64_t flags) {
-  return DoRma(endpoint, &DataPath::Write, message, flags);
-}
-
 ssize_t InjectWrite(fid_ep* endpoint, const void* buffer, size_t bytes, fi_addr_t /*to*/, uint64_t address,
                     uint64_t key) {
-  const OneBuffer one(buffer, bytes, nullptr);
-  return Do(endpoint, &DataPath::Write, Remote(one.Post(kInjection, nullptr), address, key));
+  return DoWithOne(endpoint, &DataPath::Write, buffer, bytes, nullptr,
+                   {.flags = kInjection, .remote_address = address, .remote_key = key});
 }
 
 ssize_t WriteWithData(fid_ep* endpoint, const void* buffer, size_t bytes, void* descriptor, uint64_t data,
                       fi_addr_t /*to*/, uint64_t address, uint64_t key, void* context) {
-  const OneBuffer one(buffer, bytes, descriptor);
-  return Do(endpoint, &DataPath::Write,
-            Remote(one.Post(TransmitFlags(endpoint) | FI_REMOTE_CQ_DATA, context, data), address, key));
+  return DoWithOne(endpoint, &DataPath::Write, buffer, bytes, descriptor,
+                   {.flags = TransmitFlags(endpoint) | FI_REMOTE_CQ_DATA,
+                    .context = context,
+                    .data = data,
+                    .remote_address = address,
+                    .remote_key = key});
 }
 
 ssize_t InjectWriteWithData(fid_ep* endpoint, const void* buffer, size_t bytes, uint64_t data, fi_addr_t /*to*/,
                             uint64_t address, uint64_t key) {
-  const OneBuffer one(buffer, bytes, nullptr);
-  return Do(endpoint, &DataPath::Write, Remote(one.Post(kInjection | FI_REMOTE_CQ_DATA, nullptr, data), address, key));
+  return DoWithOne(
+      endpoint, &DataPath::Write, buffer, bytes, nullptr,
+      {.flags = kInjection | FI_REMOTE_CQ_DATA, .data = data, .remote_address = address, .remote_key = key});
 }
 
 }  // namespace
@@ -197,10 +161,10 @@ fi_ops_msg& MessageOperations() {
   static fi_ops_msg operations = {.size = sizeof(fi_ops_msg),
                                   .recv = Receive,
                                   .recvv = ReceiveVector,
-                                  .recvmsg = ReceiveMessage,
+                                  .recvmsg = DoMessage<&DataPath::Receive>,
                                   .send = Send,
                                   .sendv = SendVector,
-                                  .sendmsg = SendMessage,
+                                  .sendmsg = DoMessage<&DataPath::Send>,
                                   .inject = InjectSend,
                                   .senddata = SendWithData,
                                   .injectdata = InjectSendWithData};
@@ -209,12 +173,12 @@ fi_ops_msg& MessageOperations() {
 
 fi_ops_rma& RmaOperations() {
   static fi_ops_rma operations = {.size = sizeof(fi_ops_rma),
-                                  .read = Read,
-                                  .readv = ReadVector,
-                                  .readmsg = ReadMessage,
-                                  .write = Write,
-                                  .writev = WriteVector,
-                                  .writemsg = WriteMessage,
+                                  .read = Rma<&DataPath::Read>,
+                                  .readv = RmaVector<&DataPath::Read>,
+                                  .readmsg = RmaMessage<&DataPath::Read>,
+                                  .write = Rma<&DataPath::Write>,
+                                  .writev = RmaVector<&DataPath::Write>,
+                                  .writemsg = RmaMessage<&DataPath::Write>,
                                   .inject = InjectWrite,
                                   .writedata = WriteWithData,
                                   .injectdata = InjectWriteWithData};

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "client/libfabric/connection/requests.h"
-#include "client/libfabric/connection/socket_address.h"
 #include "client/libfabric/limits.h"
 #include "client/libfabric/provider.h"
+#include "client/libfabric/socket_address.h"
 
 namespace rnicd::fi {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/waiting_fixture.h"
 #include "client/libfabric/connection/passive_endpoint.h"
 #include "client/libfabric/connection/rendezvous.h"
-#include "client/libfabric/connection/socket_address.h"
+#include "client/libfabric/socket_address.h"
 
 namespace rnicd::fi {
 namespace {

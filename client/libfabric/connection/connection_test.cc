@@ -8,8 +8,8 @@
 
 #include "client/libfabric/connection/connection_fixture.h"
 #include "client/libfabric/connection/handshake.h"
-#include "client/libfabric/connection/socket_address.h"
 #include "client/libfabric/limits.h"
+#include "client/libfabric/socket_address.h"
 
 namespace rnicd::fi {
 namespace {

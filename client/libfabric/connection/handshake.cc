@@ -3,49 +3,34 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
-#include <cstring>
 
-#include "client/libfabric/connection/socket_address.h"
 #include "client/libfabric/limits.h"
+#include "client/libfabric/socket_address.h"
 
 namespace rnicd::fi {
 namespace {
 
-// Numbers are little-endian; the host's address is in the order of the network.
 constexpr uint32_t kMagic = 0x69'66'6E'72;  // "rnfi"
 constexpr uint16_t kVersion = 1;
-constexpr size_t kMagicAt = 0;
-constexpr size_t kVersionAt = 4;
-constexpr size_t kKindAt = 6;
-constexpr size_t kQueuePairBytesAt = 8;
-constexpr size_t kDataBytesAt = 10;
-constexpr size_t kIpVersionAt = 12;  // 4, 6, or 0 for no address
-constexpr size_t kPortAt = 14;
-constexpr size_t kHostAt = 16;
-constexpr size_t kHostBytes = 16;
-constexpr size_t kQueuePairAt = kHostAt + kHostBytes;
-constexpr size_t kDataAt = kQueuePairAt + kQueuePairAddressMax;
-static_assert(kDataAt + kConnectDataMax == kMessageBytes);
 
-void PutNumber(MessageBytes* bytes, size_t at, size_t size, uint64_t number) {
-  for (size_t index = 0; index < size; ++index) {
-    (*bytes)[at + index] = static_cast<std::byte>(number >> (8 * index));
-  }
-}
-
-uint32_t NumberAt(const MessageBytes& bytes, size_t at, size_t size) {
-  uint32_t number = 0;
-  for (size_t index = 0; index < size; ++index) {
-    number |= std::to_integer<uint32_t>(bytes[at + index]) << (8 * index);
-  }
-  return number;
-}
-
-std::vector<std::byte> BytesAt(const MessageBytes& bytes, size_t at, size_t size) {
-  const std::byte* const first = bytes.data() + at;
-  return {first, first + static_cast<std::ptrdiff_t>(size)};
-}
+// What is on the socket. Numbers are in the byte order of the two hosts, which share one architecture; the host's
+// address is in that of the network.
+struct WireMessage {
+  uint32_t magic;
+  uint16_t version;
+  uint16_t kind;
+  uint16_t queue_pair_bytes;
+  uint16_t data_bytes;
+  // 4, 6, or 0 for no address.
+  uint16_t ip_version;
+  uint16_t port;
+  std::array<std::byte, 16> host;
+  std::array<std::byte, kQueuePairAddressMax> queue_pair;
+  std::array<std::byte, kConnectDataMax> data;
+};
+static_assert(sizeof(WireMessage) == kMessageBytes);
 
 // Where the host is in an address, and its bytes.
 std::span<std::byte> HostIn(sockaddr_storage* address) {
@@ -55,27 +40,17 @@ std::span<std::byte> HostIn(sockaddr_storage* address) {
   return std::as_writable_bytes(std::span(&reinterpret_cast<sockaddr_in*>(address)->sin_addr.s_addr, 1));
 }
 
-void PutAddress(MessageBytes* bytes, sockaddr_storage address) {
-  if (AddressBytes(address) == 0) {
-    return;
-  }
-  PutNumber(bytes, kIpVersionAt, 2, address.ss_family == AF_INET6 ? 6 : 4);
-  PutNumber(bytes, kPortAt, 2, PortOf(address));
-  std::ranges::copy(HostIn(&address), bytes->begin() + kHostAt);
-}
-
-bool ReadAddress(const MessageBytes& bytes, sockaddr_storage* address) {
-  const uint32_t version = NumberAt(bytes, kIpVersionAt, 2);
-  if (version == 0) {
+bool ReadAddress(const WireMessage& wire, sockaddr_storage* address) {
+  if (wire.ip_version == 0) {
     return true;
   }
-  if (version != 4 && version != 6) {
+  if (wire.ip_version != 4 && wire.ip_version != 6) {
     return false;
   }
-  address->ss_family = version == 6 ? AF_INET6 : AF_INET;
-  SetPort(address, static_cast<uint16_t>(NumberAt(bytes, kPortAt, 2)));
+  address->ss_family = wire.ip_version == 6 ? AF_INET6 : AF_INET;
+  SetPort(address, wire.port);
   const std::span<std::byte> host = HostIn(address);
-  std::copy_n(bytes.begin() + kHostAt, host.size(), host.begin());
+  std::copy_n(wire.host.begin(), host.size(), host.begin());
   return true;
 }
 
@@ -84,30 +59,32 @@ Transfer Blocked() { return errno == EAGAIN || errno == EINTR ? Transfer::kUnder
 }  // namespace
 
 MessageBytes Encode(const Message& message) {
-  MessageBytes bytes = {};
-  PutNumber(&bytes, kMagicAt, 4, kMagic);
-  PutNumber(&bytes, kVersionAt, 2, kVersion);
-  PutNumber(&bytes, kKindAt, 2, static_cast<uint16_t>(message.kind));
-  PutNumber(&bytes, kQueuePairBytesAt, 2, message.queue_pair.size());
-  PutNumber(&bytes, kDataBytesAt, 2, message.data.size());
-  PutAddress(&bytes, message.sender);
-  std::ranges::copy(message.queue_pair, bytes.begin() + kQueuePairAt);
-  std::ranges::copy(message.data, bytes.begin() + kDataAt);
-  return bytes;
+  WireMessage wire = {.magic = kMagic,
+                      .version = kVersion,
+                      .kind = static_cast<uint16_t>(message.kind),
+                      .queue_pair_bytes = static_cast<uint16_t>(message.queue_pair.size()),
+                      .data_bytes = static_cast<uint16_t>(message.data.size())};
+  if (sockaddr_storage sender = message.sender; AddressBytes(sender) != 0) {
+    wire.ip_version = sender.ss_family == AF_INET6 ? 6 : 4;
+    wire.port = PortOf(sender);
+    std::ranges::copy(HostIn(&sender), wire.host.begin());
+  }
+  std::ranges::copy(message.queue_pair, wire.queue_pair.begin());
+  std::ranges::copy(message.data, wire.data.begin());
+  return std::bit_cast<MessageBytes>(wire);
 }
 
 std::optional<Message> Parse(const MessageBytes& bytes) {
-  const uint32_t kind = NumberAt(bytes, kKindAt, 2);
-  const size_t queue_pair_bytes = NumberAt(bytes, kQueuePairBytesAt, 2);
-  const size_t data_bytes = NumberAt(bytes, kDataBytesAt, 2);
+  const auto wire = std::bit_cast<WireMessage>(bytes);
   Message message;
-  if (NumberAt(bytes, kMagicAt, 4) != kMagic || NumberAt(bytes, kVersionAt, 2) != kVersion || kind < 1 || kind > 4 ||
-      queue_pair_bytes > kQueuePairAddressMax || data_bytes > kConnectDataMax || !ReadAddress(bytes, &message.sender)) {
+  if (wire.magic != kMagic || wire.version != kVersion || wire.kind < 1 || wire.kind > 4 ||
+      wire.queue_pair_bytes > kQueuePairAddressMax || wire.data_bytes > kConnectDataMax ||
+      !ReadAddress(wire, &message.sender)) {
     return std::nullopt;
   }
-  message.kind = static_cast<Message::Kind>(kind);
-  message.queue_pair = BytesAt(bytes, kQueuePairAt, queue_pair_bytes);
-  message.data = BytesAt(bytes, kDataAt, data_bytes);
+  message.kind = static_cast<Message::Kind>(wire.kind);
+  message.queue_pair.assign(wire.queue_pair.begin(), wire.queue_pair.begin() + wire.queue_pair_bytes);
+  message.data.assign(wire.data.begin(), wire.data.begin() + wire.data_bytes);
   return message;
 }
 

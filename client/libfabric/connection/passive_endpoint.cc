@@ -3,37 +3,75 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "client/libfabric/connection/event_queue.h"
-#include "client/libfabric/connection/passive_endpoint_ops.h"
 #include "client/libfabric/connection/rendezvous.h"
 #include "client/libfabric/connection/requests.h"
-#include "client/libfabric/connection/socket_address.h"
-#include "client/libfabric/limits.h"
+#include "client/libfabric/handle.h"
+#include "client/libfabric/socket_address.h"
 
 namespace rnicd::fi {
+namespace {
 
-int PassiveEndpoint::Open(fi_info* info, fid_pep** endpoint, void* context) {
-  fi_info* copy = info == nullptr ? nullptr : fi_dupinfo(info);
-  if (copy == nullptr) {
-    return info == nullptr ? -FI_EINVAL : -FI_ENOMEM;
-  }
-  auto* opened = new PassiveEndpoint(copy, context);
-  *endpoint = &opened->handle_.pep;
-  return 0;
-}
+// A passive endpoint (fid_pep). It takes its name at fi_setname or fi_listen, and has a queue before it listens.
+// Threads: as fi_domain(3) asks of its user: calls for one endpoint come one after the other, but for fi_reject and
+// what
+//          the queue does.
+class PassiveEndpoint {
+ public:
+  // Takes over the info.
+  PassiveEndpoint(fi_info* info, void* context);
+  PassiveEndpoint(const PassiveEndpoint&) = delete;
+  PassiveEndpoint& operator=(const PassiveEndpoint&) = delete;
+
+  // Null for another object.
+  static PassiveEndpoint* Of(fid* fid);
+  fid_pep* api() { return &handle_.api; }
+  bool GetBoundAddress(sockaddr_storage* address) const;
+
+ private:
+  ~PassiveEndpoint();
+
+  static fi_ops* FidOps();
+  static int Close(fid* endpoint);
+  static int Bind(fid* endpoint, fid* to, uint64_t flags);
+  static int Control(fid* endpoint, int command, void* argument);
+  static int SetName(fid* endpoint, void* address, size_t bytes);
+  static int GetName(fid* endpoint, void* address, size_t* bytes);
+  static int Listen(fid_pep* endpoint);
+  static int Reject(fid_pep* endpoint, fid* request, const void* data, size_t bytes);
+
+  int TakeName();
+
+  Handle<fid_pep, PassiveEndpoint> handle_;
+  fi_info* const info_;
+  sockaddr_storage wanted_ = {};
+  // The system has a limit of its own.
+  int backlog_ = 4096;
+  EventQueue* queue_ = nullptr;
+  // Null without a name.
+  std::unique_ptr<Listener> listener_;
+  // Null before fi_listen. Ends before the listener, which it uses.
+  std::unique_ptr<Requests> requests_;
+};
 
 PassiveEndpoint::PassiveEndpoint(fi_info* info, void* context) : info_(info) {
-  handle_.pep.fid.fclass = FI_CLASS_PEP;
-  handle_.pep.fid.context = context;
-  handle_.pep.fid.ops = FidOps();
-  handle_.pep.ops = EndpointOps();
-  handle_.pep.cm = ConnectionOps();
-  handle_.endpoint = this;
+  static fi_ops_cm connecting = {.size = sizeof(fi_ops_cm),
+                                 .setname = SetName,
+                                 .getname = GetName,
+                                 .getpeer = Unsupported,
+                                 .connect = Unsupported,
+                                 .listen = Listen,
+                                 .accept = Unsupported,
+                                 .reject = Reject,
+                                 .shutdown = Unsupported,
+                                 .join = Unsupported};
+  handle_.api = {.fid = {.fclass = FI_CLASS_PEP, .context = context, .ops = FidOps()},
+                 .ops = &EndpointOperations(),
+                 .cm = &connecting};
+  handle_.object = this;
   if (!LoadAddress(info->src_addr, info->src_addrlen, &wanted_)) {
-    wanted_ = {};
     wanted_.ss_family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
   }
 }
@@ -41,7 +79,7 @@ PassiveEndpoint::PassiveEndpoint(fi_info* info, void* context) : info_(info) {
 PassiveEndpoint::~PassiveEndpoint() {
   requests_.reset();
   if (queue_ != nullptr) {
-    queue_->Forget(handle_.pep.fid);
+    queue_->Forget(handle_.api.fid);
     queue_->Unbind();
   }
   fi_freeinfo(info_);
@@ -49,7 +87,13 @@ PassiveEndpoint::~PassiveEndpoint() {
 
 PassiveEndpoint* PassiveEndpoint::Of(fid* fid) {
   const bool is_one = fid != nullptr && fid->fclass == FI_CLASS_PEP && fid->ops == FidOps();
-  return is_one ? reinterpret_cast<Handle*>(fid)->endpoint : nullptr;
+  return is_one ? &ObjectOf<fid_pep, PassiveEndpoint>(fid) : nullptr;
+}
+
+// Also tells our endpoints from others.
+fi_ops* PassiveEndpoint::FidOps() {
+  static fi_ops operations = FidOperations(Close, Bind, Control);
+  return &operations;
 }
 
 int PassiveEndpoint::Close(fid* endpoint) {
@@ -76,18 +120,6 @@ int PassiveEndpoint::Control(fid* endpoint, int command, void* argument) {
     return -FI_EINVAL;
   }
   Of(endpoint)->backlog_ = backlog;
-  return 0;
-}
-
-int PassiveEndpoint::GetOption(fid* /*endpoint*/, int level, int name, void* value, size_t* bytes) {
-  if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE) {
-    return -FI_ENOPROTOOPT;
-  }
-  if (*bytes < sizeof(size_t)) {
-    return -FI_ETOOSMALL;
-  }
-  *static_cast<size_t*>(value) = kConnectDataMax;
-  *bytes = sizeof(size_t);
   return 0;
 }
 
@@ -143,8 +175,18 @@ bool PassiveEndpoint::GetBoundAddress(sockaddr_storage* address) const {
   return true;
 }
 
+}  // namespace
+
 int OpenPassiveEndpoint(fid_fabric* /*fabric*/, fi_info* info, fid_pep** endpoint, void* context) {
-  return PassiveEndpoint::Open(info, endpoint, context);
+  if (info == nullptr) {
+    return -FI_EINVAL;
+  }
+  fi_info* const copy = fi_dupinfo(info);
+  if (copy == nullptr) {
+    return -FI_ENOMEM;
+  }
+  *endpoint = (new PassiveEndpoint(copy, context))->api();
+  return 0;
 }
 
 bool BoundAddress(fid* handle, sockaddr_storage* address) {

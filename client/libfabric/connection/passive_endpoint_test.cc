@@ -8,8 +8,8 @@
 #include <string>
 
 #include "client/libfabric/connection/connection_fixture.h"
-#include "client/libfabric/connection/socket_address.h"
 #include "client/libfabric/limits.h"
+#include "client/libfabric/socket_address.h"
 
 namespace rnicd::fi {
 namespace {

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "client/libfabric/connection/socket_address.h"
 #include "client/libfabric/connection/socket_folder.h"
+#include "client/libfabric/socket_address.h"
 
 namespace rnicd::fi {
 namespace {

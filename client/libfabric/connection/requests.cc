@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "client/libfabric/connection/handshake.h"
-#include "client/libfabric/connection/socket_address.h"
 #include "client/libfabric/handle.h"
 #include "client/libfabric/limits.h"
 #include "client/libfabric/provider.h"
+#include "client/libfabric/socket_address.h"
 
 namespace rnicd::fi {
 namespace {
@@ -27,25 +27,11 @@ fi_ops* HandleOps() {
   return &ops;
 }
 
-// Replaces an address of an fi_info, which fi_freeinfo gives to free().
-bool SetAddress(const sockaddr_storage& address, void** place, size_t* bytes) {
-  const size_t needed = AddressBytes(address);
-  void* copy = std::malloc(needed);
-  if (copy == nullptr) {
-    return false;
-  }
-  std::memcpy(copy, &address, needed);
-  std::free(*place);
-  *place = copy;
-  *bytes = needed;
-  return true;
-}
-
 // Null when memory is short.
 fi_info* InfoOf(const fi_info& endpoint, fid& handle, const Stream& stream) {
   fi_info* info = fi_dupinfo(&endpoint);
-  if (info == nullptr || !SetAddress(stream.local, &info->src_addr, &info->src_addrlen) ||
-      !SetAddress(stream.peer, &info->dest_addr, &info->dest_addrlen)) {
+  if (info == nullptr || !SetInfoAddress(stream.local, &info->src_addr, &info->src_addrlen) ||
+      !SetInfoAddress(stream.peer, &info->dest_addr, &info->dest_addrlen)) {
     fi_freeinfo(info);
     return nullptr;
   }

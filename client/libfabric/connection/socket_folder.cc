@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "client/libfabric/connection/socket_address.h"
 #include "client/libfabric/provider.h"
+#include "client/libfabric/socket_address.h"
 
 namespace rnicd::fi {
 namespace {

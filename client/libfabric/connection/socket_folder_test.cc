@@ -15,7 +15,7 @@
 
 #include "client/libfabric/connection/connection_fixture.h"
 #include "client/libfabric/connection/rendezvous.h"
-#include "client/libfabric/connection/socket_address.h"
+#include "client/libfabric/socket_address.h"
 
 namespace rnicd::fi {
 namespace {

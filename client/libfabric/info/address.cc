@@ -5,17 +5,16 @@
 #include <rdma/fi_errno.h>
 #include <sys/socket.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 
 #include "base/files/unique_fd.h"
 #include "client/libfabric/provider.h"
+#include "client/libfabric/socket_address.h"
 
 namespace rnicd::fi {
 namespace {
 
-// An address in an fi_info: memory of malloc, which fi_freeinfo frees.
+// An address of an fi_info.
 struct AddressField {
   void*& address;
   size_t& bytes;
@@ -24,20 +23,15 @@ struct AddressField {
 AddressField SourceField(fi_info& info) { return {.address = info.src_addr, .bytes = info.src_addrlen}; }
 AddressField DestinationField(fi_info& info) { return {.address = info.dest_addr, .bytes = info.dest_addrlen}; }
 
-int SetField(AddressField field, const void* address, size_t bytes) {
-  field.address = std::malloc(bytes);
-  if (field.address == nullptr) {
-    return -FI_ENOMEM;
-  }
-  std::memcpy(field.address, address, bytes);
-  field.bytes = bytes;
-  return 0;
+int SetField(AddressField field, const sockaddr_storage& address) {
+  return SetInfoAddress(address, &field.address, &field.bytes) ? 0 : -FI_ENOMEM;
 }
 
-size_t BytesOf(uint64_t format) { return format == FI_SOCKADDR_IN6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in); }
-
+// The address is one of the Internet.
 int CopyAddress(AddressField field, const void* address, size_t bytes) {
-  return SetField(field, address, BytesOf(FormatOf(address, bytes)));
+  sockaddr_storage copy{};
+  LoadAddress(address, bytes, &copy);
+  return SetField(field, copy);
 }
 
 int FamilyOf(uint64_t format) {
@@ -91,46 +85,38 @@ int ResolveInto(const AddressRequest& request, AddressField field) {
                   request.service == nullptr ? "(none)" : request.service, gai_strerror(error));
     return error == EAI_MEMORY ? -FI_ENOMEM : -FI_ENODATA;
   }
-  return SetField(field, resolved->ai_addr, resolved->ai_addrlen);
+  return CopyAddress(field, resolved->ai_addr, resolved->ai_addrlen);
 }
 
 int SetLoopbackAddress(int family, AddressField field) {
+  sockaddr_storage address{};
   if (family == AF_INET6) {
-    sockaddr_in6 address{};
-    address.sin6_family = AF_INET6;
-    address.sin6_addr = in6addr_loopback;
-    return SetField(field, &address, sizeof(address));
-  }
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return SetField(field, &address, sizeof(address));
-}
-
-void SetPort(sockaddr_storage& address, in_port_t port) {
-  if (address.ss_family == AF_INET6) {
-    reinterpret_cast<sockaddr_in6&>(address).sin6_port = port;
+    address.ss_family = AF_INET6;
+    reinterpret_cast<sockaddr_in6&>(address).sin6_addr = in6addr_loopback;
   } else {
-    reinterpret_cast<sockaddr_in&>(address).sin_port = port;
+    address.ss_family = AF_INET;
+    reinterpret_cast<sockaddr_in&>(address).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   }
+  return SetField(field, address);
 }
 
 // The address from which the system's routes lead to the destination. Without a route the loopback address: sockets in
 // a shared folder need none.
 int SetSourceTowards(const fi_info& info, AddressField source) {
   sockaddr_storage address{};
-  std::memcpy(&address, info.dest_addr, info.dest_addrlen);
+  LoadAddress(info.dest_addr, info.dest_addrlen, &address);
   const int family = address.ss_family;
   // Connecting a datagram socket sends nothing, but wants a port.
-  SetPort(address, htons(1));
-  socklen_t bytes = sizeof(address);
+  SetPort(&address, 1);
+  auto& generic = reinterpret_cast<sockaddr&>(address);
+  auto bytes = static_cast<socklen_t>(AddressBytes(address));
   const UniqueFd socket_fd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!socket_fd.valid() || connect(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), info.dest_addrlen) != 0 ||
-      getsockname(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), &bytes) != 0) {
+  if (!socket_fd.valid() || connect(socket_fd.get(), &generic, bytes) != 0 ||
+      getsockname(socket_fd.get(), &generic, &bytes) != 0) {
     return SetLoopbackAddress(family, source);
   }
-  SetPort(address, 0);
-  return SetField(source, &address, bytes);
+  SetPort(&address, 0);
+  return SetField(source, address);
 }
 
 int SetAskedAddresses(const AddressRequest& request, fi_info& info) {
@@ -158,11 +144,10 @@ uint64_t FormatOf(const void* address, size_t bytes) {
     return FI_FORMAT_UNSPEC;
   }
   sockaddr_storage copy{};
-  std::memcpy(&copy, address, bytes < sizeof(copy) ? bytes : sizeof(copy));
-  if (copy.ss_family == AF_INET && bytes >= sizeof(sockaddr_in)) {
-    return FI_SOCKADDR_IN;
+  if (!LoadAddress(address, bytes, &copy)) {
+    return FI_SOCKADDR;
   }
-  return copy.ss_family == AF_INET6 && bytes >= sizeof(sockaddr_in6) ? FI_SOCKADDR_IN6 : FI_SOCKADDR;
+  return copy.ss_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 }
 
 int SetAddresses(const AddressRequest& request, fi_info& info) {

@@ -10,7 +10,7 @@
 #include <array>
 #include <cstdio>
 
-#include "client/libfabric/connection/socket_address.h"
+#include "client/libfabric/socket_address.h"
 #include "tests/libfabric/process/process.h"
 
 namespace rnicd::fi {

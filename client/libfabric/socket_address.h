@@ -15,6 +15,8 @@ bool LoadAddress(const void* from, size_t bytes, sockaddr_storage* address);
 bool LoadAddress(const sockaddr& from, sockaddr_storage* address);
 // Answers fi_getname and fi_getpeer: as much as fits, and the bytes that it has. -FI_ETOOSMALL when it did not fit.
 int StoreAddress(const sockaddr_storage& address, void* to, size_t* bytes);
+// Replaces an address of an fi_info, which fi_freeinfo gives to free(). False when memory is short.
+bool SetInfoAddress(const sockaddr_storage& address, void** place, size_t* bytes);
 
 // In host order.
 uint16_t PortOf(const sockaddr_storage& address);

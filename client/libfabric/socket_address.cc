@@ -1,4 +1,4 @@
-#include "client/libfabric/connection/socket_address.h"
+#include "client/libfabric/socket_address.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 namespace rnicd::fi {
@@ -54,6 +55,19 @@ int StoreAddress(const sockaddr_storage& address, void* to, size_t* bytes) {
   }
   *bytes = needed;
   return copied < needed ? -FI_ETOOSMALL : 0;
+}
+
+bool SetInfoAddress(const sockaddr_storage& address, void** place, size_t* bytes) {
+  const size_t needed = AddressBytes(address);
+  void* const copy = std::malloc(needed);
+  if (copy == nullptr) {
+    return false;
+  }
+  std::memcpy(copy, &address, needed);
+  std::free(*place);
+  *place = copy;
+  *bytes = needed;
+  return true;
 }
 
 uint16_t PortOf(const sockaddr_storage& address) {
