@@ -1,6 +1,5 @@
 #include "client/libfabric/completion_queue.h"
 
-#include <poll.h>
 #include <rdma/fi_errno.h>
 #include <sched.h>
 #include <sys/epoll.h>
@@ -9,13 +8,13 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "client/libfabric/completion.h"
 #include "client/libfabric/errors.h"
 #include "client/libfabric/provider.h"
+#include "client/libfabric/waiting.h"
 
 namespace rnicd::fi {
 namespace {
@@ -53,11 +52,7 @@ struct CompletionQueue::Operations {
   static ssize_t Read(fid_cq* queue, void* buffer, size_t count) { return Of(&queue->fid).Read(buffer, count); }
 
   static ssize_t ReadFrom(fid_cq* queue, void* buffer, size_t count, fi_addr_t* sources) {
-    const ssize_t read = Read(queue, buffer, count);
-    if (read > 0 && sources != nullptr) {
-      std::fill_n(sources, read, FI_ADDR_NOTAVAIL);
-    }
-    return read;
+    return WithoutSources(Read(queue, buffer, count), sources);
   }
 
   static ssize_t ReadError(fid_cq* queue, fi_cq_err_entry* error, uint64_t /*flags*/) {
@@ -70,11 +65,7 @@ struct CompletionQueue::Operations {
 
   static ssize_t ReadFromAndWait(fid_cq* queue, void* buffer, size_t count, fi_addr_t* sources,
                                  const void* /*condition*/, int timeout_ms) {
-    const ssize_t read = Of(&queue->fid).ReadAndWait(buffer, count, timeout_ms);
-    if (read > 0 && sources != nullptr) {
-      std::fill_n(sources, read, FI_ADDR_NOTAVAIL);
-    }
-    return read;
+    return WithoutSources(Of(&queue->fid).ReadAndWait(buffer, count, timeout_ms), sources);
   }
 
   static int Signal(fid_cq* queue) {
@@ -83,7 +74,15 @@ struct CompletionQueue::Operations {
   }
 
   static const char* Text(fid_cq* /*queue*/, int reason, const void* /*data*/, char* buffer, size_t bytes) {
-    return ReasonText(reason, buffer, bytes);
+    return GiveText(rnicd_reason_name(static_cast<uint32_t>(reason)), buffer, bytes);
+  }
+ private:
+  // Connected endpoints know no addresses.
+  static ssize_t WithoutSources(ssize_t read, fi_addr_t* sources) {
+    if (read > 0 && sources != nullptr) {
+      std::fill_n(sources, read, FI_ADDR_NOTAVAIL);
+    }
+    return read;
   }
 };
 
@@ -110,8 +109,7 @@ int CompletionQueue::Open(fid_domain* domain, fi_cq_attr* attributes, fid_cq** q
   if (attributes == nullptr || attributes->format > FI_CQ_FORMAT_TAGGED) {
     return -FI_EINVAL;
   }
-  const fi_wait_obj wait = attributes->wait_obj;
-  if (wait != FI_WAIT_NONE && wait != FI_WAIT_UNSPEC && wait != FI_WAIT_FD) {
+  if (!IsWaitObject(attributes->wait_obj)) {
     return -FI_ENOSYS;
   }
   Domain& owner = Domain::Of(&domain->fid);
@@ -125,7 +123,7 @@ int CompletionQueue::Open(fid_domain* domain, fi_cq_attr* attributes, fid_cq** q
   if (const int result = rnicd_create_cq(owner.session(), made->depth_, made->depth_max_, &made->cq_); result < 0) {
     return Refused(FI_LOG_CQ, "creating a completion queue", result);
   }
-  if (wait != FI_WAIT_NONE) {
+  if (attributes->wait_obj != FI_WAIT_NONE) {
     if (const int result = made->MakeWaitObject(); result < 0) {
       rnicd_close_cq(made->cq_);
       return result;
@@ -169,20 +167,7 @@ int CompletionQueue::CloseFid(fid* queue) {
 }
 
 int CompletionQueue::Control(fid* queue, int command, void* argument) {
-  const CompletionQueue& own = Of(queue);
-  switch (command) {
-    case FI_GETWAIT:
-      if (!own.wait_.valid()) {
-        return -FI_ENODATA;
-      }
-      *static_cast<int*>(argument) = own.wait_.get();
-      return 0;
-    case FI_GETWAITOBJ:
-      *static_cast<fi_wait_obj*>(argument) = own.wait_.valid() ? FI_WAIT_FD : FI_WAIT_NONE;
-      return 0;
-    default:
-      return -FI_ENOSYS;
-  }
+  return ControlWaitObject(Of(queue).wait_.get(), command, argument);
 }
 
 int CompletionQueue::Reserve(uint32_t entries) {
@@ -364,11 +349,10 @@ int CompletionQueue::TryWait() {
 }
 
 ssize_t CompletionQueue::ReadAndWait(void* buffer, size_t count, int timeout_ms) {
-  using Clock = std::chrono::steady_clock;
   if (!wait_.valid()) {
     return -FI_ENOSYS;
   }
-  const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(std::max(timeout_ms, 0));
+  const Deadline deadline(timeout_ms);
   for (;;) {
     const ssize_t read = Read(buffer, count);
     if (read != -FI_EAGAIN) {
@@ -377,9 +361,7 @@ ssize_t CompletionQueue::ReadAndWait(void* buffer, size_t count, int timeout_ms)
     if (TryWait() != 0) {
       continue;
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd ready = {.fd = wait_.get(), .events = POLLIN, .revents = 0};
-    const int result = poll(&ready, 1, timeout_ms < 0 ? -1 : static_cast<int>(std::max<long>(left, 0)));
+    const int result = deadline.Wait(wait_.get());
     uint64_t signals = 0;
     if (result == 0 || eventfd_read(signal_.get(), &signals) == 0) {
       return Read(buffer, count);

@@ -14,12 +14,11 @@ int Refused(fi_log_subsys subsystem, const char* what, int code) {
   return code;
 }
 
-const char* ReasonText(int reason, char* buffer, size_t bytes) {
-  const char* name = rnicd_reason_name(static_cast<uint32_t>(reason));
+const char* GiveText(const char* text, char* buffer, size_t bytes) {
   if (buffer == nullptr || bytes == 0) {
-    return name;
+    return text;
   }
-  std::snprintf(buffer, bytes, "%s", name);
+  std::snprintf(buffer, bytes, "%s", text);
   return buffer;
 }
 

@@ -9,8 +9,7 @@ namespace rnicd::fi {
 // Says what rnicd.h has just refused the calling thread, and gives `code` back.
 int Refused(fi_log_subsys subsystem, const char* what, int code);
 
-// Sentence for the `prov_errno` of an error entry: the daemon's reason. Written to `buffer` too, if there is one.
-// Lifetime: static, or that of the buffer.
-const char* ReasonText(int reason, char* buffer, size_t bytes);
+// Answers fi_eq_strerror and fi_cq_strerror: the text, which is static, or a copy in the program's buffer, if it gave one.
+const char* GiveText(const char* text, char* buffer, size_t bytes);
 
 }  // namespace rnicd::fi

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <memory>
 
 #include "client/libfabric/completion_queue.h"
 #include "client/libfabric/connection/event_queue.h"
@@ -18,62 +17,50 @@
 namespace rnicd::fi {
 namespace {
 
-// An opened fabric has nothing of its own.
-class Fabric {
- public:
-  static int Open(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
-    if (attributes == nullptr) {
-      return -FI_EINVAL;
+int OpenDomain2(fid_fabric* fabric, fi_info* info, fid_domain** domain, uint64_t flags, void* context) {
+  return flags != 0 ? -FI_EINVAL : Domain::Open(fabric, info, domain, context);
+}
+
+int TryWait(fid_fabric* /*fabric*/, fid** objects, int count) {
+  int result = 0;
+  for (int index = 0; index < count && result == 0; ++index) {
+    switch (objects[index]->fclass) {
+      case FI_CLASS_CQ:
+        result = CompletionQueue::Of(objects[index]).TryWait();
+        break;
+      case FI_CLASS_EQ:
+        result = EventQueue::Of(objects[index]).TryWait();
+        break;
+      default:
+        result = -FI_EINVAL;
     }
-    auto made = std::make_unique<Fabric>();
-    static fi_ops fid_operations = FidOperations(Close);
-    static fi_ops_fabric operations = {.size = sizeof(fi_ops_fabric),
-                                       .domain = Domain::Open,
-                                       .passive_ep = OpenPassiveEndpoint,
-                                       .eq_open = EventQueue::Open,
-                                       .wait_open = Unsupported,
-                                       .trywait = TryWait,
-                                       .domain2 = OpenDomain2};
-    made->handle_.api = {.fid = {.fclass = FI_CLASS_FABRIC, .context = context, .ops = &fid_operations},
-                         .ops = &operations,
-                         .api_version = attributes->api_version};
-    made->handle_.object = made.get();
-    *fabric = &made.release()->handle_.api;
-    return 0;
   }
+  return result;
+}
 
- private:
-  static int Close(fid* fabric) {
-    delete &ObjectOf<fid_fabric, Fabric>(fabric);
-    return 0;
+// A fabric has nothing of its own.
+int CloseFabric(fid* fabric) {
+  delete reinterpret_cast<fid_fabric*>(fabric);
+  return 0;
+}
+
+int OpenFabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
+  if (attributes == nullptr) {
+    return -FI_EINVAL;
   }
-
-  static int OpenDomain2(fid_fabric* fabric, fi_info* info, fid_domain** domain, uint64_t flags, void* context) {
-    return flags != 0 ? -FI_EINVAL : Domain::Open(fabric, info, domain, context);
-  }
-
-  static int TryWait(fid_fabric* /*fabric*/, fid** objects, int count) {
-    for (int index = 0; index < count; ++index) {
-      int result = -FI_EINVAL;
-      switch (objects[index]->fclass) {
-        case FI_CLASS_CQ:
-          result = CompletionQueue::Of(objects[index]).TryWait();
-          break;
-        case FI_CLASS_EQ:
-          result = EventQueue::Of(objects[index]).TryWait();
-          break;
-        default:
-          break;
-      }
-      if (result != 0) {
-        return result;
-      }
-    }
-    return 0;
-  }
-
-  Handle<fid_fabric, Fabric> handle_;
-};
+  static fi_ops fid_operations = FidOperations(CloseFabric);
+  static fi_ops_fabric operations = {.size = sizeof(fi_ops_fabric),
+                                     .domain = Domain::Open,
+                                     .passive_ep = OpenPassiveEndpoint,
+                                     .eq_open = EventQueue::Open,
+                                     .wait_open = Unsupported,
+                                     .trywait = TryWait,
+                                     .domain2 = OpenDomain2};
+  *fabric = new fid_fabric{.fid = {.fclass = FI_CLASS_FABRIC, .context = context, .ops = &fid_operations},
+                           .ops = &operations,
+                           .api_version = attributes->api_version};
+  return 0;
+}
 
 // How libfabric's RxM, which makes tagged messages of this provider's, must treat heap memory: messages above its own
 // buffers travel in segments through these. It would register the program's buffers otherwise, for each message, and
@@ -95,7 +82,7 @@ fi_provider& Provider() {
                                  .context = {},
                                  .name = "rnicd",
                                  .getinfo = GetInfo,
-                                 .fabric = Fabric::Open,
+                                 .fabric = OpenFabric,
                                  .cleanup = [] {}};
   return provider;
 }

@@ -10,19 +10,25 @@
 #include <cerrno>
 #include <utility>
 
+#include "client/libfabric/waiting.h"
+
 namespace rnicd::fi {
 
 EventQueue::EventQueue(const fid_fabric* fabric, const fi_eq_attr& attr, void* context)
-    : wait_object_(attr.wait_obj),
+    : has_wait_object_(attr.wait_obj != FI_WAIT_NONE),
       takes_writes_((attr.flags & FI_WRITE) != 0),
       copies_error_data_(fabric != nullptr && FI_VERSION_GE(fabric->api_version, FI_VERSION(1, 5))),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       queued_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  handle_.eq.fid.fclass = FI_CLASS_EQ;
-  handle_.eq.fid.context = context;
-  handle_.eq.fid.ops = FidOps();
-  handle_.eq.ops = EventOps();
-  handle_.queue = this;
+  static fi_ops fid_operations = FidOperations(Close, Unsupported, Control);
+  static fi_ops_eq operations = {.size = sizeof(fi_ops_eq),
+                                 .read = Read,
+                                 .readerr = ReadError,
+                                 .write = Write,
+                                 .sread = WaitAndRead,
+                                 .strerror = Text};
+  handle_.api = {.fid = {.fclass = FI_CLASS_EQ, .context = context, .ops = &fid_operations}, .ops = &operations};
+  handle_.object = this;
 }
 
 EventQueue::~EventQueue() {
@@ -37,7 +43,7 @@ int EventQueue::Open(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** eq, void* co
   if ((chosen.flags & ~uint64_t{FI_WRITE | FI_AFFINITY}) != 0) {
     return -FI_EINVAL;
   }
-  if (chosen.wait_obj != FI_WAIT_NONE && chosen.wait_obj != FI_WAIT_UNSPEC && chosen.wait_obj != FI_WAIT_FD) {
+  if (!IsWaitObject(chosen.wait_obj)) {
     return -FI_ENOSYS;
   }
   auto* queue = new EventQueue(fabric, chosen, context);
@@ -48,11 +54,9 @@ int EventQueue::Open(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** eq, void* co
     delete queue;
     return -error;
   }
-  *eq = &queue->handle_.eq;
+  *eq = &queue->handle_.api;
   return 0;
 }
-
-EventQueue& EventQueue::Of(fid* eq) { return *reinterpret_cast<Handle*>(eq)->queue; }
 
 int EventQueue::Close(fid* eq) {
   EventQueue& queue = Of(eq);

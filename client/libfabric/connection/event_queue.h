@@ -14,6 +14,7 @@
 
 #include "base/files/unique_fd.h"
 #include "base/mutex.h"
+#include "client/libfabric/handle.h"
 
 namespace rnicd::fi {
 
@@ -36,7 +37,7 @@ class EventQueue {
   // fi_ops_fabric::eq_open. Wait objects: none, any, a descriptor.
   // Errors: -FI_EINVAL unknown flags; -FI_ENOSYS another wait object; what the system says of its descriptors.
   static int Open(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** eq, void* context);
-  static EventQueue& Of(fid* eq);
+  static EventQueue& Of(fid* eq) { return ObjectOf<fid_eq, EventQueue>(eq); }
 
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
@@ -76,10 +77,6 @@ class EventQueue {
   int TryWait();
 
  private:
-  struct Handle {
-    fid_eq eq;
-    EventQueue* queue;
-  };
   struct Event {
     uint32_t event = 0;
     // Zero but for errors.
@@ -105,9 +102,8 @@ class EventQueue {
   static ssize_t Read(fid_eq* eq, uint32_t* event, void* buffer, size_t bytes, uint64_t flags);
   static ssize_t ReadError(fid_eq* eq, fi_eq_err_entry* entry, uint64_t flags);
   static ssize_t Write(fid_eq* eq, uint32_t event, const void* buffer, size_t bytes, uint64_t flags);
+  static const char* Text(fid_eq* eq, int error, const void* data, char* buffer, size_t bytes);
   static ssize_t WaitAndRead(fid_eq* eq, uint32_t* event, void* buffer, size_t bytes, int timeout, uint64_t flags);
-  static fi_ops_eq* EventOps();
-  static fi_ops* FidOps();
 
   void ResumePaused();
   bool SetEpoll(int operation, int fd, const WatchEntry& watch, uint32_t events);
@@ -116,8 +112,8 @@ class EventQueue {
   void SetReadable(bool readable) RNICD_REQUIRES(mutex_);
   ssize_t Take(uint32_t* event, void* buffer, size_t bytes, bool peek);
 
-  Handle handle_ = {};
-  const fi_wait_obj wait_object_;
+  Handle<fid_eq, EventQueue> handle_;
+  const bool has_wait_object_;
   const bool takes_writes_;
   // Whether the program may give fi_eq_readerr a buffer: since version 1.5 of the interface.
   const bool copies_error_data_;

@@ -1,71 +1,23 @@
 // What a program does with an event queue: the functions of fi_ops_eq and fi_ops.
-#include <poll.h>
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "client/libfabric/connection/event_queue.h"
-#include "client/libfabric/handle.h"
+#include "client/libfabric/errors.h"
+#include "client/libfabric/waiting.h"
 
 namespace rnicd::fi {
-namespace {
 
-using Deadline = std::optional<std::chrono::steady_clock::time_point>;
-
-// Milliseconds for poll: -1 is for ever.
-int Remaining(const Deadline& deadline) {
-  if (!deadline) {
-    return -1;
-  }
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - std::chrono::steady_clock::now());
-  return static_cast<int>(std::max<std::chrono::milliseconds::rep>(left.count(), 0));
-}
-
-const char* EventQueueError(fid_eq* /*eq*/, int prov_errno, const void* /*data*/, char* buffer, size_t bytes) {
-  const char* text = fi_strerror(prov_errno);
-  if (buffer != nullptr && bytes != 0) {
-    std::snprintf(buffer, bytes, "%s", text);
-    return buffer;
-  }
-  return text;
-}
-
-}  // namespace
-
-fi_ops_eq* EventQueue::EventOps() {
-  static fi_ops_eq ops = {.size = sizeof(fi_ops_eq),
-                          .read = Read,
-                          .readerr = ReadError,
-                          .write = Write,
-                          .sread = WaitAndRead,
-                          .strerror = EventQueueError};
-  return &ops;
-}
-
-fi_ops* EventQueue::FidOps() {
-  static fi_ops ops = FidOperations(Close, Unsupported, Control);
-  return &ops;
+const char* EventQueue::Text(fid_eq* /*eq*/, int error, const void* /*data*/, char* buffer, size_t bytes) {
+  return GiveText(fi_strerror(error), buffer, bytes);
 }
 
 int EventQueue::Control(fid* eq, int command, void* argument) {
   const EventQueue& queue = Of(eq);
-  if (command == FI_GETWAITOBJ) {
-    *static_cast<fi_wait_obj*>(argument) = queue.wait_object_ == FI_WAIT_UNSPEC ? FI_WAIT_FD : queue.wait_object_;
-    return 0;
-  }
-  if (command != FI_GETWAIT) {
-    return -FI_ENOSYS;
-  }
-  if (queue.wait_object_ == FI_WAIT_NONE) {
-    return -FI_ENODATA;
-  }
-  *static_cast<int*>(argument) = queue.epoll_.get();
-  return 0;
+  return ControlWaitObject(queue.has_wait_object_ ? queue.epoll_.get() : -1, command, argument);
 }
 
 ssize_t EventQueue::Read(fid_eq* eq, uint32_t* event, void* buffer, size_t bytes, uint64_t flags) {
@@ -150,21 +102,17 @@ ssize_t EventQueue::Write(fid_eq* eq, uint32_t event, const void* buffer, size_t
 
 ssize_t EventQueue::WaitAndRead(fid_eq* eq, uint32_t* event, void* buffer, size_t bytes, int timeout, uint64_t flags) {
   const EventQueue& queue = Of(&eq->fid);
-  if (queue.wait_object_ == FI_WAIT_NONE) {
+  if (!queue.has_wait_object_) {
     return -FI_ENOSYS;
   }
-  Deadline deadline;
-  if (timeout >= 0) {
-    deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout);
-  }
+  const Deadline deadline(timeout);
   while (true) {
     const ssize_t result = Read(eq, event, buffer, bytes, flags);
     if (result != -FI_EAGAIN) {
       return result;
     }
     // The time is up, or a signal came.
-    pollfd descriptor = {.fd = queue.epoll_.get(), .events = POLLIN, .revents = 0};
-    if (poll(&descriptor, 1, Remaining(deadline)) <= 0) {
+    if (deadline.Wait(queue.epoll_.get()) <= 0) {
       return -FI_EAGAIN;
     }
   }
