@@ -76,6 +76,7 @@ struct CompletionQueue::Operations {
   static const char* Text(fid_cq* /*queue*/, int reason, const void* /*data*/, char* buffer, size_t bytes) {
     return GiveText(rnicd_reason_name(static_cast<uint32_t>(reason)), buffer, bytes);
   }
+
  private:
   // Connected endpoints know no addresses.
   static ssize_t WithoutSources(ssize_t read, fi_addr_t* sources) {
@@ -85,10 +86,6 @@ struct CompletionQueue::Operations {
     return read;
   }
 };
-
-bool CompletionQueue::Reporter::Drained() const {
-  return (!transmit || transfers->transmit.outstanding() == 0) && (!receive || transfers->receive.outstanding() == 0);
-}
 
 CompletionQueue::CompletionQueue(Domain& domain, const fi_cq_attr& attributes)
     : domain_(domain), format_(attributes.format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attributes.format) {
@@ -193,13 +190,9 @@ void CompletionQueue::Release(uint32_t entries) {
   reserved_ -= entries;
 }
 
-void CompletionQueue::Add(std::shared_ptr<Transfers> transfers, bool transmit, bool receive, uint32_t entries) {
+void CompletionQueue::Add(std::shared_ptr<Transfers> transfers, RequestQueue& queue, uint32_t entries) {
   MutexLock lock(mutex_);
-  reporters_.push_back({.transfers = std::move(transfers),
-                        .transmit = transmit,
-                        .receive = receive,
-                        .entries = entries,
-                        .closed = false});
+  reporters_.push_back({.transfers = std::move(transfers), .queue = queue, .entries = entries});
 }
 
 void CompletionQueue::Close(const Transfers& transfers) {
@@ -280,7 +273,7 @@ void CompletionQueue::Take(const rnicd_completion& completion, Writer& out) {
   }
   queue.End(index);
   if (received && transfers.receive_batch.waiting() != 0) {
-    MutexLock lock(transfers.receive_mutex);
+    MutexLock lock(transfers.receive.mutex);
     transfers.receive_batch.PostIfFew(queue.outstanding());
   }
   if (closing_) {
@@ -291,7 +284,7 @@ void CompletionQueue::Take(const rnicd_completion& completion, Writer& out) {
 void CompletionQueue::ForgetDrained() {
   closing_ = false;
   std::erase_if(reporters_, [this](const Reporter& reporter) RNICD_REQUIRES(mutex_) {
-    const bool over = reporter.closed && reporter.Drained();
+    const bool over = reporter.closed && reporter.queue.outstanding() == 0;
     reserved_ -= over ? reporter.entries : 0;
     closing_ |= reporter.closed && !over;
     return over;
@@ -301,16 +294,12 @@ void CompletionQueue::ForgetDrained() {
 void CompletionQueue::FailAll(int error) {
   const uint32_t reason = rnicd_last_error()->reason;
   // RxM keeps the errors of its receives to itself: those of what the program sends come first.
-  for (const Reporter& reporter : reporters_) {
-    if (reporter.transmit) {
-      MutexLock lock(reporter.transfers->transmit_mutex);
-      Lose(reporter.transfers->transmit.EndAll(), error, reason);
-    }
-  }
-  for (const Reporter& reporter : reporters_) {
-    if (reporter.receive) {
-      MutexLock lock(reporter.transfers->receive_mutex);
-      Lose(reporter.transfers->receive.EndAll(), error, reason);
+  for (const bool transmits : {true, false}) {
+    for (const Reporter& reporter : reporters_) {
+      if (reporter.transmits() == transmits) {
+        MutexLock lock(reporter.queue.mutex);
+        Lose(reporter.queue.EndAll(), error, reason);
+      }
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -33,8 +34,8 @@ class CompletionQueue {
   // Errors: -FI_ENOSPC more than the card's queues hold; those of rnicd_resize_cq.
   int Reserve(uint32_t entries);
   void Release(uint32_t entries);
-  // An endpoint reports here: its transmit queue, its receive queue, or both, with that many entries of room.
-  void Add(std::shared_ptr<Transfers> transfers, bool transmit, bool receive, uint32_t entries);
+  // A queue of an endpoint reports here, with that many entries of room.
+  void Add(std::shared_ptr<Transfers> transfers, RequestQueue& queue, uint32_t entries);
   // The endpoint is closed. Its flushed requests are reported before it is forgotten.
   void Close(const Transfers& transfers);
 
@@ -45,12 +46,12 @@ class CompletionQueue {
  private:
   struct Reporter {
     std::shared_ptr<Transfers> transfers;
-    bool transmit;
-    bool receive;
+    // One of the transfers'.
+    RequestQueue& queue;
     uint32_t entries;
-    bool closed;
+    bool closed = false;
 
-    bool Drained() const;
+    bool transmits() const { return &queue == &transfers->transmit; }
   };
   class Writer;
   struct Operations;
@@ -82,7 +83,7 @@ class CompletionQueue {
   uint32_t depth_max_ = 0;
   Mutex mutex_;
   uint32_t reserved_ RNICD_GUARDED_BY(mutex_) = 0;
-  std::vector<Reporter> reporters_ RNICD_GUARDED_BY(mutex_);
+  std::list<Reporter> reporters_ RNICD_GUARDED_BY(mutex_);
   // Whether one of them is closed, and has requests whose completions are not polled.
   bool closing_ RNICD_GUARDED_BY(mutex_) = false;
   // What could not be written behind a failure, which the program must read first.

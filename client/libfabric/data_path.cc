@@ -20,9 +20,6 @@ ssize_t ResultOf(int result) {
   return result == 0 || result == -FI_EAGAIN ? result : Refused(FI_LOG_EP_DATA, "posting", result);
 }
 
-// Tokens have fewer bits than keys of libfabric. A key that is none, such as FI_KEY_NOTAVAIL, would end the connection.
-bool IsKey(uint64_t key) { return key <= UINT32_MAX; }
-
 }  // namespace
 
 // The buffers of an operation as the card names them.
@@ -51,6 +48,12 @@ struct DataPath::Sges {
       }
     }
     return 0;
+  }
+
+  // Also -FI_EKEYREJECTED. Tokens have fewer bits than keys of libfabric, and one that is none, such as
+  // FI_KEY_NOTAVAIL, would end the connection.
+  int AddForRma(const Operation& operation) {
+    return operation.remote_key <= UINT32_MAX ? Add(operation) : -FI_EKEYREJECTED;
   }
 };
 
@@ -124,7 +127,7 @@ int DataPath::Make(rnicd_session* session, const Options& options, std::unique_p
   if (rnicd_create_chain(&path->transmit_chain_) < 0) {
     return -FI_ENOMEM;
   }
-  MutexLock lock(path->transfers_->receive_mutex);
+  MutexLock lock(path->transfers_->receive.mutex);
   if (const int result = path->transfers_->receive_batch.Open(path->qp_, options.rings); result < 0) {
     return result;
   }
@@ -134,7 +137,7 @@ int DataPath::Make(rnicd_session* session, const Options& options, std::unique_p
 
 DataPath::~DataPath() {
   {
-    MutexLock lock(transfers_->receive_mutex);
+    MutexLock lock(transfers_->receive.mutex);
     transfers_->receive_batch.Close();
   }
   rnicd_close_qp(qp_);
@@ -164,7 +167,15 @@ bool DataPath::TakePlace(const Operation& operation, uint64_t flags, size_t byte
                                    context);
 }
 
-ssize_t DataPath::PostTransmit(uint64_t context) {
+template <typename Add>
+ssize_t DataPath::Transmit(const Operation& operation, uint64_t flags, size_t bytes, const Add& add) {
+  MutexLock lock(transfers_->transmit.mutex);
+  uint64_t context = 0;
+  uint32_t post_flags = 0;
+  if (!TakePlace(operation, flags, bytes, &context, &post_flags)) {
+    return -FI_EAGAIN;
+  }
+  add(post_flags, context);
   const int result = rnicd_post_without_outcome(qp_, transmit_chain_);
   if (result < 0 && context != kDroppedContext) {
     transfers_->transmit.GiveBack();
@@ -173,35 +184,27 @@ ssize_t DataPath::PostTransmit(uint64_t context) {
 }
 
 ssize_t DataPath::Send(const Operation& operation) {
-  uint64_t context = 0;
-  uint32_t flags = 0;
   const MessageHeader header = HeaderOf(operation);
   if ((operation.flags & FI_INJECT) != 0) {
     InlinePayload payload(header);
     if (!payload.Append(operation)) {
       return -FI_EMSGSIZE;
     }
-    MutexLock lock(transfers_->transmit_mutex);
-    if (!TakePlace(operation, FI_SEND | FI_MSG, payload.size() - kHeaderBytes, &context, &flags)) {
-      return -FI_EAGAIN;
-    }
-    rnicd_chain_send_inline(transmit_chain_, payload.data(), payload.size(), flags, context);
-    return PostTransmit(context);
+    return Transmit(operation, FI_SEND | FI_MSG, payload.size() - kHeaderBytes, [&](uint32_t flags, uint64_t context) {
+      rnicd_chain_send_inline(transmit_chain_, payload.data(), payload.size(), flags, context);
+    });
   }
   Sges sges;
   sges.count = 1;
   if (const int result = sges.Add(operation); result < 0) {
     return result;
   }
-  MutexLock lock(transfers_->transmit_mutex);
-  if (!TakePlace(operation, FI_SEND | FI_MSG, sges.bytes, &context, &flags)) {
-    return -FI_EAGAIN;
-  }
-  MessageHeader& room = transfers_->TransmitHeader(context);
-  room = header;
-  sges.list[0] = transfers_->HeaderSge(room);
-  rnicd_chain_send(transmit_chain_, sges.list.data(), sges.count, flags, context);
-  return PostTransmit(context);
+  return Transmit(operation, FI_SEND | FI_MSG, sges.bytes, [&](uint32_t flags, uint64_t context) {
+    MessageHeader& room = transfers_->TransmitHeader(context);
+    room = header;
+    sges.list[0] = transfers_->HeaderSge(room);
+    rnicd_chain_send(transmit_chain_, sges.list.data(), sges.count, flags, context);
+  });
 }
 
 ssize_t DataPath::Receive(const Operation& operation) {
@@ -210,7 +213,7 @@ ssize_t DataPath::Receive(const Operation& operation) {
   if (const int result = sges.Add(operation); result < 0) {
     return result;
   }
-  MutexLock lock(transfers_->receive_mutex);
+  MutexLock lock(transfers_->receive.mutex);
   size_t index = 0;
   const bool reports = !options_.selective_receive || (operation.flags & FI_COMPLETION) != 0;
   if (!transfers_->receive.Take({.context = operation.context,
@@ -231,22 +234,14 @@ ssize_t DataPath::Receive(const Operation& operation) {
 }
 
 ssize_t DataPath::Read(const Operation& operation) {
-  if (!IsKey(operation.remote_key)) {
-    return -FI_EKEYREJECTED;
-  }
   Sges sges;
-  if (const int result = sges.Add(operation); result < 0) {
+  if (const int result = sges.AddForRma(operation); result < 0) {
     return result;
   }
-  uint64_t context = 0;
-  uint32_t flags = 0;
-  MutexLock lock(transfers_->transmit_mutex);
-  if (!TakePlace(operation, FI_READ | FI_RMA, sges.bytes, &context, &flags)) {
-    return -FI_EAGAIN;
-  }
-  rnicd_chain_read(transmit_chain_, sges.list.data(), sges.count, operation.remote_address,
-                   static_cast<uint32_t>(operation.remote_key), flags, context);
-  return PostTransmit(context);
+  return Transmit(operation, FI_READ | FI_RMA, sges.bytes, [&](uint32_t flags, uint64_t context) {
+    rnicd_chain_read(transmit_chain_, sges.list.data(), sges.count, operation.remote_address,
+                     static_cast<uint32_t>(operation.remote_key), flags, context);
+  });
 }
 
 void DataPath::AddWrite(const Operation& operation, const Sges& sges, uint32_t flags, uint64_t context) {
@@ -262,34 +257,26 @@ void DataPath::AddWrite(const Operation& operation, const Sges& sges, uint32_t f
 }
 
 ssize_t DataPath::Write(const Operation& operation) {
-  if (!IsKey(operation.remote_key)) {
-    return -FI_EKEYREJECTED;
-  }
   Sges sges;
-  if (const int result = sges.Add(operation); result < 0) {
+  if (const int result = sges.AddForRma(operation); result < 0) {
     return result;
   }
   if ((operation.flags & FI_INJECT) != 0 && sges.bytes > kInjectBytesMax) {
     return -FI_EMSGSIZE;
   }
-  uint64_t context = 0;
-  uint32_t flags = 0;
-  MutexLock lock(transfers_->transmit_mutex);
-  if (!TakePlace(operation, FI_WRITE | FI_RMA, sges.bytes, &context, &flags)) {
-    return -FI_EAGAIN;
-  }
-  if ((operation.flags & FI_REMOTE_CQ_DATA) == 0) {
-    AddWrite(operation, sges, flags, context);
-    return PostTransmit(context);
-  }
-  // The data travel in a message behind the bytes; a queue pair keeps the order.
-  AddWrite(operation, sges, flags | RNICD_OP_SILENT_SUCCESS,
-           context == kDroppedContext ? context : context | kFirstOfTwo);
-  const MessageHeader header = {.kind = MessageHeader::kWriteWithData,
-                                .written_bytes = static_cast<uint32_t>(sges.bytes),
-                                .data = operation.data};
-  rnicd_chain_send_inline(transmit_chain_, &header, sizeof(header), flags, context);
-  return PostTransmit(context);
+  return Transmit(operation, FI_WRITE | FI_RMA, sges.bytes, [&](uint32_t flags, uint64_t context) {
+    if ((operation.flags & FI_REMOTE_CQ_DATA) == 0) {
+      AddWrite(operation, sges, flags, context);
+      return;
+    }
+    // The data travel in a message behind the bytes; a queue pair keeps the order.
+    AddWrite(operation, sges, flags | RNICD_OP_SILENT_SUCCESS,
+             context == kDroppedContext ? context : context | kFirstOfTwo);
+    const MessageHeader header = {.kind = MessageHeader::kWriteWithData,
+                                  .written_bytes = static_cast<uint32_t>(sges.bytes),
+                                  .data = operation.data};
+    rnicd_chain_send_inline(transmit_chain_, &header, sizeof(header), flags, context);
+  });
 }
 
 }  // namespace rnicd::fi

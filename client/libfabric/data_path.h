@@ -69,19 +69,20 @@ class DataPath {
 
   DataPath(const Options& options, std::shared_ptr<Transfers> transfers);
 
-  // Takes a place for a request, or decides that it is not reported.
+  // Takes a place for a request, or decides that it is not reported; posts what `add` adds to the chain, with flags and
+  // context.
+  template <typename Add>
+  ssize_t Transmit(const Operation& operation, uint64_t flags, size_t bytes, const Add& add);
   bool TakePlace(const Operation& operation, uint64_t flags, size_t bytes, uint64_t* context, uint32_t* post_flags)
-      RNICD_REQUIRES(transfers_->transmit_mutex);
-  ssize_t PostTransmit(uint64_t context) RNICD_REQUIRES(transfers_->transmit_mutex);
-  void AddWrite(const Operation& operation, const Sges& sges, uint32_t flags, uint64_t context)
-      RNICD_REQUIRES(transfers_->transmit_mutex);
+      RNICD_REQUIRES(transfers_->transmit.mutex);
+  void AddWrite(const Operation& operation, const Sges& sges, uint32_t flags, uint64_t context);
 
   const Options options_;
   const std::shared_ptr<Transfers> transfers_;
   rnicd_qp* qp_ = nullptr;
   rnicd_chain* transmit_chain_ = nullptr;
   // Silent requests since the last one that completes: only such a one tells that those before it are over.
-  size_t silent_in_a_row_ RNICD_GUARDED_BY(transfers_->transmit_mutex) = 0;
+  size_t silent_in_a_row_ RNICD_GUARDED_BY(transfers_->transmit.mutex) = 0;
 };
 
 }  // namespace rnicd::fi

@@ -209,17 +209,14 @@ int Endpoint::Enable() {
 }
 
 int Endpoint::ReserveAndAdd(const DataPath::Options& options) {
-  const bool one_queue = bound_.transmit == bound_.receive;
-  const uint32_t receives = DataPath::ReceiveDepth(options);
   const uint32_t transmits = DataPath::TransmitDepth(options);
-  if (const int result = bound_.transmit->Reserve(one_queue ? transmits + receives : transmits); result < 0) {
+  const uint32_t receives = DataPath::ReceiveDepth(options);
+  if (const int result = bound_.transmit->Reserve(transmits); result < 0) {
     return result;
   }
-  if (!one_queue) {
-    if (const int result = bound_.receive->Reserve(receives); result < 0) {
-      bound_.transmit->Release(transmits);
-      return result;
-    }
+  if (const int result = bound_.receive->Reserve(receives); result < 0) {
+    bound_.transmit->Release(transmits);
+    return result;
   }
   if (const int result = DataPath::Make(domain_.session(), options, &data_path_); result < 0) {
     bound_.transmit->Release(transmits);
@@ -228,12 +225,9 @@ int Endpoint::ReserveAndAdd(const DataPath::Options& options) {
   }
   qp_info_ = RNICD_INIT(rnicd_qp_info);
   rnicd_query_qp(data_path_->qp(), &qp_info_);
-  if (one_queue) {
-    bound_.transmit->Add(data_path_->transfers(), true, true, transmits + receives);
-  } else {
-    bound_.transmit->Add(data_path_->transfers(), true, false, transmits);
-    bound_.receive->Add(data_path_->transfers(), false, true, receives);
-  }
+  const std::shared_ptr<Transfers>& transfers = data_path_->transfers();
+  bound_.transmit->Add(transfers, transfers->transmit, transmits);
+  bound_.receive->Add(transfers, transfers->receive, receives);
   return 0;
 }
 

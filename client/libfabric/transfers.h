@@ -51,6 +51,9 @@ class RequestQueue {
  public:
   explicit RequestQueue(size_t size) : requests_(size) {}
 
+  // Held while posting. Taken after the mutex of a completion queue.
+  Mutex mutex;
+
   size_t size() const { return requests_.size(); }
   size_t outstanding() const { return tail_.load(std::memory_order_acquire) - head_.load(std::memory_order_acquire); }
   // The place of a completed request. Reading the tail orders this behind the thread that posted it, of which the
@@ -87,10 +90,6 @@ class Transfers {
 
   RequestQueue transmit;
   RequestQueue receive;
-  // Held while posting. Taken after the mutex of a completion queue.
-  Mutex transmit_mutex;
-  Mutex receive_mutex;
-
   ReceiveBatch receive_batch;
 
   // Registered room for the header of each request.
