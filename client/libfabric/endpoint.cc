@@ -125,7 +125,7 @@ const sockaddr* Endpoint::OwnAddress() const {
   return own_address_.ss_family != AF_UNSPEC ? reinterpret_cast<const sockaddr*>(&own_address_) : nullptr;
 }
 
-Endpoint::Endpoint(Domain& domain, fi_info* info, void* context) : domain_(domain), info_(info) {
+Endpoint::Endpoint(Domain& domain, OwnedInfo info, void* context) : domain_(domain), info_(std::move(info)) {
   static fi_ops fid_operations = FidOperations(Operations::Close, Operations::Bind, Operations::Control);
   static fi_ops_cm connecting = {.size = sizeof(fi_ops_cm),
                                  .setname = Operations::SetName,
@@ -172,11 +172,11 @@ int Endpoint::Open(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* c
       info->rx_attr == nullptr) {
     return -FI_EINVAL;
   }
-  fi_info* const copy = fi_dupinfo(info);
+  OwnedInfo copy(fi_dupinfo(info));
   if (copy == nullptr) {
     return -FI_ENOMEM;
   }
-  std::unique_ptr<Endpoint> made(new Endpoint(Domain::Of(&domain->fid), copy, context));
+  std::unique_ptr<Endpoint> made(new Endpoint(Domain::Of(&domain->fid), std::move(copy), context));
   LoadAddress(info->src_addr, info->src_addrlen, &made->own_address_);
   if (info->handle != nullptr) {
     made->connection_ = Connection::Take(info->handle);
@@ -233,7 +233,7 @@ int Endpoint::ReserveAndAdd(const DataPath::Options& options) {
 
 void Endpoint::OnSessionEnded() {
   if (bound_.events != nullptr) {
-    bound_.events->Report(FI_SHUTDOWN, Fid(), nullptr, nullptr, 0);
+    bound_.events->Report(FI_SHUTDOWN, Fid());
   }
 }
 

@@ -41,9 +41,6 @@ class Endpoint final : public Connectable {
   void OnPeerGone() override;
 
  private:
-  struct FreeInfo {
-    void operator()(fi_info* info) const { fi_freeinfo(info); }
-  };
   // Queues that are bound to it.
   struct Bound {
     EventQueue* events = nullptr;
@@ -54,7 +51,7 @@ class Endpoint final : public Connectable {
   };
   struct Operations;
 
-  Endpoint(Domain& domain, fi_info* info, void* context);
+  Endpoint(Domain& domain, OwnedInfo info, void* context);
   int BindEvents(EventQueue& events);
   // From where it connects; null leaves that to the system.
   const sockaddr* OwnAddress() const;
@@ -63,7 +60,7 @@ class Endpoint final : public Connectable {
 
   Domain& domain_;
   Handle<fid_ep, Endpoint> handle_;
-  const std::unique_ptr<fi_info, FreeInfo> info_;
+  const OwnedInfo info_;
   Bound bound_;
   std::unique_ptr<DataPath> data_path_;
   rnicd_qp_info qp_info_ = {};

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "client/libfabric/limits.h"
@@ -24,6 +25,11 @@ template <typename Fid, typename Object>
 Object& ObjectOf(fid* api) {
   return *reinterpret_cast<Handle<Fid, Object>*>(api)->object;
 }
+
+struct FreeInfo {
+  void operator()(fi_info* info) const { fi_freeinfo(info); }
+};
+using OwnedInfo = std::unique_ptr<fi_info, FreeInfo>;
 
 // Entry of an operation table for what the provider does not have.
 template <typename Result, typename... Arguments>

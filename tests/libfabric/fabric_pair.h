@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "client/libfabric/handle.h"
 #include "client/libfabric/info/info.h"
 #include "client/libfabric/provider.h"
 #include "tests/support/process/wait.h"
@@ -27,10 +28,7 @@ struct CloseFid {
 template <typename Fid>
 using Owned = std::unique_ptr<Fid, CloseFid<Fid>>;
 
-struct FreeInfo {
-  void operator()(fi_info* info) const { fi_freeinfo(info); }
-};
-using Info = std::unique_ptr<fi_info, FreeInfo>;
+using Info = OwnedInfo;
 
 // A context that a test recognizes.
 inline void* Context(uintptr_t number) { return reinterpret_cast<void*>(number); }

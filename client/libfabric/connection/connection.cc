@@ -101,7 +101,8 @@ int Connection::Accept(EventQueue& queue, Connectable& endpoint, std::span<const
     return -error;
   }
   state_ = State::kConnected;
-  return queue.Report(FI_CONNECTED, endpoint.Fid(), nullptr, nullptr, 0);
+  queue.Report(FI_CONNECTED, endpoint.Fid());
+  return 0;
 }
 
 void Connection::Shutdown() {
@@ -180,7 +181,7 @@ void Connection::OnAnswer(const Message& answer) {
   } else {
     // A peer that has ended since it accepted is connected first: the end of its socket is what is seen next.
     state_ = State::kConnected;
-    queue_->Report(FI_CONNECTED, endpoint_->Fid(), nullptr, answer.data.data(), answer.data.size());
+    queue_->Report(FI_CONNECTED, endpoint_->Fid(), answer.data);
   }
 }
 
@@ -197,13 +198,13 @@ void Connection::LookForEnd() {
   }
   Close();
   endpoint_->OnPeerGone();
-  queue_->Report(FI_SHUTDOWN, endpoint_->Fid(), nullptr, nullptr, 0);
+  queue_->Report(FI_SHUTDOWN, endpoint_->Fid());
 }
 
 void Connection::Fail(int error, std::span<const std::byte> data) {
   RNICD_FI_INFO(FI_LOG_EP_CTRL, "no connection with %s: %s\n", AddressText(stream_.peer).c_str(), fi_strerror(error));
   Close();
-  queue_->ReportError(endpoint_->Fid(), error, data.data(), data.size());
+  queue_->ReportError(endpoint_->Fid(), error, data);
 }
 
 }  // namespace rnicd::fi

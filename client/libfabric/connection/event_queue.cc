@@ -31,13 +31,6 @@ EventQueue::EventQueue(const fid_fabric* fabric, const fi_eq_attr& attr, void* c
   handle_.object = this;
 }
 
-EventQueue::~EventQueue() {
-  MutexLock lock(mutex_);
-  while (!events_.empty()) {
-    Drop(events_.begin());
-  }
-}
-
 int EventQueue::Open(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** eq, void* context) {
   const fi_eq_attr chosen = attr == nullptr ? fi_eq_attr{} : *attr;
   if ((chosen.flags & ~uint64_t{FI_WRITE | FI_AFFINITY}) != 0) {
@@ -147,26 +140,19 @@ int EventQueue::TryWait() {
   return events_.empty() ? 0 : -FI_EAGAIN;
 }
 
-int EventQueue::Report(uint32_t event, fid& of, fi_info* info, const void* data, size_t data_bytes) {
-  const auto* first = static_cast<const std::byte*>(data);
-  Add({.event = event, .error = 0, .of = &of, .info = info, .data = {first, first + data_bytes}});
-  return 0;
+void EventQueue::Report(uint32_t event, fid& of, std::span<const std::byte> data, OwnedInfo info) {
+  Add({.event = event, .of = &of, .info = std::move(info), .data = {data.begin(), data.end()}});
 }
 
-int EventQueue::ReportError(fid& of, int error, const void* data, size_t data_bytes) {
-  const auto* first = static_cast<const std::byte*>(data);
-  Add({.event = 0, .error = error, .of = &of, .info = nullptr, .data = {first, first + data_bytes}});
-  return 0;
+void EventQueue::ReportError(fid& of, int error, std::span<const std::byte> data) {
+  Add({.error = error, .of = &of, .info = nullptr, .data = {data.begin(), data.end()}});
 }
 
 void EventQueue::Forget(fid& of) {
   MutexLock lock(mutex_);
-  for (size_t index = 0; index < events_.size();) {
-    if (events_[index].of == &of) {
-      Drop(events_.begin() + static_cast<std::ptrdiff_t>(index));
-    } else {
-      ++index;
-    }
+  std::erase_if(events_, [&of](const Event& event) { return event.of == &of; });
+  if (events_.empty()) {
+    SetReadable(false);
   }
 }
 
@@ -176,21 +162,16 @@ void EventQueue::Add(Event event) {
   SetReadable(true);
 }
 
-void EventQueue::Drop(std::deque<Event>::iterator event) {
-  fi_freeinfo(event->info);
-  events_.erase(event);
+void EventQueue::DropFirst() {
+  events_.pop_front();
   if (events_.empty()) {
     SetReadable(false);
   }
 }
 
 void EventQueue::SetReadable(bool readable) {
-  uint64_t count = 1;
-  if (readable) {
-    (void)!write(queued_.get(), &count, sizeof(count));
-  } else {
-    (void)!read(queued_.get(), &count, sizeof(count));
-  }
+  eventfd_t count = 1;
+  readable ? eventfd_write(queued_.get(), count) : eventfd_read(queued_.get(), &count);
 }
 
 }  // namespace rnicd::fi

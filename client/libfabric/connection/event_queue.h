@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -63,11 +64,10 @@ class EventQueue {
   // try for ever. With the connection_mutex.
   std::set<std::string>& unreachable() { return unreachable_; }
 
-  // Queues FI_CONNECTED or FI_SHUTDOWN of an endpoint, or FI_CONNREQ with its `info`, which the reader frees, and the
-  // private data.
-  int Report(uint32_t event, fid& of, fi_info* info, const void* data, size_t data_bytes);
+  // Queues FI_CONNECTED or FI_SHUTDOWN of an endpoint, or FI_CONNREQ with its `info`, and the private data.
+  void Report(uint32_t event, fid& of, std::span<const std::byte> data = {}, OwnedInfo info = nullptr);
   // Queues an error for fi_eq_readerr; `error` is a positive errno value.
-  int ReportError(fid& of, int error, const void* data, size_t data_bytes);
+  void ReportError(fid& of, int error, std::span<const std::byte> data);
   // Drops all events of an object that is being closed.
   void Forget(fid& of);
 
@@ -83,8 +83,8 @@ class EventQueue {
     int error = 0;
     // Null for what the program has written.
     fid* of = nullptr;
-    // Owned while the event is here. Only FI_CONNREQ has one.
-    fi_info* info = nullptr;
+    // Only FI_CONNREQ has one.
+    OwnedInfo info;
     std::vector<std::byte> data;
   };
   struct WatchEntry {
@@ -95,7 +95,7 @@ class EventQueue {
   };
 
   EventQueue(const fid_fabric* fabric, const fi_eq_attr& attr, void* context);
-  ~EventQueue();
+  ~EventQueue() = default;
 
   static int Close(fid* eq);
   static int Control(fid* eq, int command, void* argument);
@@ -108,7 +108,7 @@ class EventQueue {
   void ResumePaused();
   bool SetEpoll(int operation, int fd, const WatchEntry& watch, uint32_t events);
   void Add(Event event);
-  void Drop(std::deque<Event>::iterator event) RNICD_REQUIRES(mutex_);
+  void DropFirst() RNICD_REQUIRES(mutex_);
   void SetReadable(bool readable) RNICD_REQUIRES(mutex_);
   ssize_t Take(uint32_t* event, void* buffer, size_t bytes, bool peek);
 

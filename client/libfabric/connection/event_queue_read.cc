@@ -46,7 +46,7 @@ ssize_t EventQueue::Take(uint32_t* event, void* buffer, size_t bytes, bool peek)
     *event = first.event;
   }
   if (header_bytes != 0) {
-    const fi_eq_cm_entry header = {.fid = first.of, .info = first.info};
+    const fi_eq_cm_entry header = {.fid = first.of, .info = first.info.get()};
     std::memcpy(buffer, &header, header_bytes);
   }
   if (data_bytes != 0) {
@@ -54,8 +54,8 @@ ssize_t EventQueue::Take(uint32_t* event, void* buffer, size_t bytes, bool peek)
   }
   if (!peek) {
     // It is the reader's now.
-    first.info = nullptr;
-    Drop(events_.begin());
+    first.info.release();
+    DropFirst();
   }
   return static_cast<ssize_t>(header_bytes + data_bytes);
 }
@@ -85,7 +85,7 @@ ssize_t EventQueue::ReadError(fid_eq* eq, fi_eq_err_entry* entry, uint64_t flags
   *entry = result;
   if ((flags & FI_PEEK) == 0) {
     queue.error_data_ = std::move(first.data);
-    queue.Drop(queue.events_.begin());
+    queue.DropFirst();
   }
   return sizeof(*entry);
 }
@@ -96,7 +96,7 @@ ssize_t EventQueue::Write(fid_eq* eq, uint32_t event, const void* buffer, size_t
     return -FI_EINVAL;
   }
   const auto* first = static_cast<const std::byte*>(buffer);
-  queue.Add({.event = event, .error = 0, .of = nullptr, .info = nullptr, .data = {first, first + bytes}});
+  queue.Add({.event = event, .info = nullptr, .data = {first, first + bytes}});
   return static_cast<ssize_t>(bytes);
 }
 

@@ -63,7 +63,7 @@ TEST(FiEventQueue, ABufferThatIsTooSmallLosesNothing) {
   fi_eq_write(queue.eq, FI_NOTIFY, &entry, sizeof(entry), 0);
   EXPECT_EQ(fi_eq_read(queue.eq, nullptr, &entry, sizeof(entry) - 1, 0), -FI_ETOOSMALL);
   EXPECT_EQ(fi_eq_read(queue.eq, nullptr, &entry, sizeof(entry), 0), kEntryBytes);
-  (*queue).Report(FI_CONNECTED, endpoint.Fid(), nullptr, "data", 4);
+  (*queue).Report(FI_CONNECTED, endpoint.Fid(), BytesOf("data"));
   EXPECT_EQ(fi_eq_read(queue.eq, nullptr, &entry, kHeaderBytesOfEvent - 1, 0), -FI_ETOOSMALL);
   EXPECT_EQ(queue.Read().data, "data");
 }
@@ -71,7 +71,7 @@ TEST(FiEventQueue, ABufferThatIsTooSmallLosesNothing) {
 TEST(FiEventQueue, PrivateDataBeyondTheBufferIsCutOff) {
   Queue queue;
   FakeEndpoint endpoint("e");
-  (*queue).Report(FI_CONNECTED, endpoint.Fid(), nullptr, "data", 4);
+  (*queue).Report(FI_CONNECTED, endpoint.Fid(), BytesOf("data"));
   std::array<std::byte, kHeaderBytesOfEvent + 2> buffer;
   EXPECT_EQ(fi_eq_read(queue.eq, nullptr, buffer.data(), buffer.size(), 0), kHeaderBytesOfEvent + 2);
   EXPECT_EQ(TextOf(std::span(buffer).subspan(kHeaderBytesOfEvent)), "da");
@@ -82,8 +82,8 @@ TEST(FiEventQueue, AnErrorIsReadByReaderrAlone) {
   FakeEndpoint endpoint("e");
   fi_eq_err_entry error = {};
   EXPECT_EQ(fi_eq_readerr(queue.eq, &error, 0), -FI_EAGAIN);
-  (*queue).ReportError(endpoint.Fid(), FI_ECONNREFUSED, "why", 3);
-  (*queue).Report(FI_SHUTDOWN, endpoint.Fid(), nullptr, nullptr, 0);
+  (*queue).ReportError(endpoint.Fid(), FI_ECONNREFUSED, BytesOf("why"));
+  (*queue).Report(FI_SHUTDOWN, endpoint.Fid());
   EXPECT_EQ(fi_eq_sread(queue.eq, nullptr, nullptr, 0, -1, 0), -FI_EAVAIL);
   EXPECT_EQ(fi_eq_readerr(queue.eq, &error, FI_PEEK), static_cast<ssize_t>(sizeof(error)));
   error = {};
@@ -100,7 +100,7 @@ TEST(FiEventQueue, AnErrorIsReadByReaderrAlone) {
 TEST(FiEventQueue, ErrorDataGoToTheProgramsBufferIfItHasOne) {
   Queue queue;
   FakeEndpoint endpoint("e");
-  (*queue).ReportError(endpoint.Fid(), FI_ECONNREFUSED, "why", 3);
+  (*queue).ReportError(endpoint.Fid(), FI_ECONNREFUSED, BytesOf("why"));
   std::array<char, 2> buffer = {};
   fi_eq_err_entry error = {};
   error.err_data = buffer.data();
@@ -115,9 +115,9 @@ TEST(FiEventQueue, ForgetsEventsOfAnObjectAndNoOther) {
   Queue queue;
   FakeEndpoint closed("closed");
   FakeEndpoint open("open");
-  (*queue).Report(FI_CONNREQ, closed.Fid(), fi_allocinfo(), nullptr, 0);
-  (*queue).Report(FI_CONNECTED, open.Fid(), nullptr, nullptr, 0);
-  (*queue).ReportError(closed.Fid(), EPROTO, "x", 1);
+  (*queue).Report(FI_CONNREQ, closed.Fid(), {}, OwnedInfo(fi_allocinfo()));
+  (*queue).Report(FI_CONNECTED, open.Fid());
+  (*queue).ReportError(closed.Fid(), EPROTO, BytesOf("x"));
   (*queue).Forget(closed.Fid());
   EXPECT_EQ(queue.Read().of, &open.Fid());
   EXPECT_EQ(queue.Read().result, -FI_EAGAIN);

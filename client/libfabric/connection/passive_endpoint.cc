@@ -4,6 +4,7 @@
 #include <rdma/fi_errno.h>
 
 #include <memory>
+#include <utility>
 
 #include "client/libfabric/connection/event_queue.h"
 #include "client/libfabric/connection/rendezvous.h"
@@ -20,8 +21,7 @@ namespace {
 //          the queue does.
 class PassiveEndpoint {
  public:
-  // Takes over the info.
-  PassiveEndpoint(fi_info* info, void* context);
+  PassiveEndpoint(OwnedInfo info, void* context);
   PassiveEndpoint(const PassiveEndpoint&) = delete;
   PassiveEndpoint& operator=(const PassiveEndpoint&) = delete;
 
@@ -45,7 +45,7 @@ class PassiveEndpoint {
   int TakeName();
 
   Handle<fid_pep, PassiveEndpoint> handle_;
-  fi_info* const info_;
+  const OwnedInfo info_;
   sockaddr_storage wanted_ = {};
   // The system has a limit of its own.
   int backlog_ = 4096;
@@ -56,7 +56,7 @@ class PassiveEndpoint {
   std::unique_ptr<Requests> requests_;
 };
 
-PassiveEndpoint::PassiveEndpoint(fi_info* info, void* context) : info_(info) {
+PassiveEndpoint::PassiveEndpoint(OwnedInfo info, void* context) : info_(std::move(info)) {
   static fi_ops_cm connecting = {.size = sizeof(fi_ops_cm),
                                  .setname = SetName,
                                  .getname = GetName,
@@ -71,8 +71,8 @@ PassiveEndpoint::PassiveEndpoint(fi_info* info, void* context) : info_(info) {
                  .ops = &EndpointOperations(),
                  .cm = &connecting};
   handle_.object = this;
-  if (!LoadAddress(info->src_addr, info->src_addrlen, &wanted_)) {
-    wanted_.ss_family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
+  if (!LoadAddress(info_->src_addr, info_->src_addrlen, &wanted_)) {
+    wanted_.ss_family = info_->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
   }
 }
 
@@ -82,7 +82,6 @@ PassiveEndpoint::~PassiveEndpoint() {
     queue_->Forget(handle_.api.fid);
     queue_->Unbind();
   }
-  fi_freeinfo(info_);
 }
 
 PassiveEndpoint* PassiveEndpoint::Of(fid* fid) {
@@ -181,11 +180,11 @@ int OpenPassiveEndpoint(fid_fabric* /*fabric*/, fi_info* info, fid_pep** endpoin
   if (info == nullptr) {
     return -FI_EINVAL;
   }
-  fi_info* const copy = fi_dupinfo(info);
+  OwnedInfo copy(fi_dupinfo(info));
   if (copy == nullptr) {
     return -FI_ENOMEM;
   }
-  *endpoint = (new PassiveEndpoint(copy, context))->api();
+  *endpoint = (new PassiveEndpoint(std::move(copy), context))->api();
   return 0;
 }
 

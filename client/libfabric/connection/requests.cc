@@ -28,11 +28,10 @@ fi_ops* HandleOps() {
 }
 
 // Null when memory is short.
-fi_info* InfoOf(const fi_info& endpoint, fid& handle, const Stream& stream) {
-  fi_info* info = fi_dupinfo(&endpoint);
+OwnedInfo InfoOf(const fi_info& endpoint, fid& handle, const Stream& stream) {
+  OwnedInfo info(fi_dupinfo(&endpoint));
   if (info == nullptr || !SetInfoAddress(stream.local, &info->src_addr, &info->src_addrlen) ||
       !SetInfoAddress(stream.peer, &info->dest_addr, &info->dest_addrlen)) {
-    fi_freeinfo(info);
     return nullptr;
   }
   info->handle = &handle;
@@ -45,40 +44,24 @@ bool IsOfOnePeer(int error) { return error == EINTR || error == ECONNABORTED || 
 }  // namespace
 
 // A peer's socket, until its request is taken or rejected.
-class Requests::Request final : public Watched {
- public:
-  struct Handle {
-    struct fid fid;
-    Request* request;
-  };
-
-  Request(Requests& owner, Stream stream) : owner_(owner), stream_(std::move(stream)) {
-    handle_.fid.fclass = FI_CLASS_CONNREQ;
-    handle_.fid.ops = HandleOps();
-    handle_.request = this;
+struct Requests::Request final : public Watched {
+  Request(Requests& requests, Stream accepted) : owner(requests), stream(std::move(accepted)) {
+    handle.api = {.fclass = FI_CLASS_CONNREQ, .context = nullptr, .ops = HandleOps()};
+    handle.object = this;
   }
 
-  static Request& Of(fid* handle) { return *reinterpret_cast<Handle*>(handle)->request; }
-  Requests& owner() { return owner_; }
-  int socket() const { return stream_.socket.get(); }
-  Stream& stream() { return stream_; }
-  IncomingMessage& incoming() { return incoming_; }
-  std::vector<std::byte>& queue_pair() { return queue_pair_; }
-  fid& handle() { return handle_.fid; }
-
- private:
   void OnReady(uint32_t /*events*/) override {
-    if (!owner_.Listen(*this)) {
-      const auto is_this = [this](const std::unique_ptr<Request>& request) { return request.get() == this; };
-      owner_.Drop(owner_.silent_, std::ranges::find_if(owner_.silent_, is_this));
+    if (!owner.Listen(*this)) {
+      owner.Drop(owner.silent_, std::ranges::find(owner.silent_, this, &std::unique_ptr<Request>::get));
     }
   }
+  int socket() const { return stream.socket.get(); }
 
-  Requests& owner_;
-  Stream stream_;
-  IncomingMessage incoming_;
-  std::vector<std::byte> queue_pair_;
-  Handle handle_ = {};
+  Requests& owner;
+  Stream stream;
+  IncomingMessage incoming;
+  std::vector<std::byte> queue_pair;
+  Handle<fid, Request> handle;
 };
 
 Requests::Requests(EventQueue& queue, Listener& listener, fid& endpoint, const fi_info& info)
@@ -129,7 +112,7 @@ void Requests::Admit(Stream stream) {
 }
 
 bool Requests::Listen(Request& request) {
-  switch (request.incoming().Receive(request.socket())) {
+  switch (request.incoming.Receive(request.socket())) {
     case Transfer::kDone:
       return OnRequest(request);
     case Transfer::kUnderWay:
@@ -140,26 +123,25 @@ bool Requests::Listen(Request& request) {
 }
 
 bool Requests::OnRequest(Request& request) {
-  std::optional<Message> message = Parse(request.incoming().bytes());
+  std::optional<Message> message = Parse(request.incoming.bytes());
   if (!message || message->kind != Message::Kind::kRequest) {
     return false;
   }
-  Stream& stream = request.stream();
+  Stream& stream = request.stream;
   if (AddressBytes(stream.peer) == 0) {
     stream.peer = message->sender;
   }
   if (stream.peer.ss_family != stream.local.ss_family) {
     return false;
   }
-  fi_info* info = InfoOf(info_, request.handle(), stream);
+  OwnedInfo info = InfoOf(info_, request.handle.api, stream);
   if (info == nullptr) {
     return false;
   }
-  request.queue_pair() = std::move(message->queue_pair);
+  request.queue_pair = std::move(message->queue_pair);
   queue_.Unwatch(request.socket());
-  const auto is_this = [&request](const std::unique_ptr<Request>& other) { return other.get() == &request; };
-  waiting_.splice(waiting_.end(), silent_, std::ranges::find_if(silent_, is_this));
-  queue_.Report(FI_CONNREQ, endpoint_, info, message->data.data(), message->data.size());
+  waiting_.splice(waiting_.end(), silent_, std::ranges::find(silent_, &request, &std::unique_ptr<Request>::get));
+  queue_.Report(FI_CONNREQ, endpoint_, message->data, std::move(info));
   return true;
 }
 
@@ -170,20 +152,20 @@ void Requests::Drop(List& list, List::iterator request) {
 }
 
 Requests::List::iterator Requests::FindWaiting(const fid* handle) {
-  return std::ranges::find_if(waiting_, [handle](const auto& request) { return &request->handle() == handle; });
+  return std::ranges::find_if(waiting_, [handle](const auto& request) { return &request->handle.api == handle; });
 }
 
 std::optional<Requests::Taken> Requests::Take(fid* handle) {
   if (handle == nullptr || handle->fclass != FI_CLASS_CONNREQ || handle->ops != HandleOps()) {
     return std::nullopt;
   }
-  Requests& requests = Request::Of(handle).owner();
+  Requests& requests = ObjectOf<fid, Request>(handle).owner;
   MutexLock lock(requests.queue_.connection_mutex());
   const auto found = requests.FindWaiting(handle);
   if (found == requests.waiting_.end()) {
     return std::nullopt;
   }
-  Taken taken = {.stream = std::move((*found)->stream()), .queue_pair = std::move((*found)->queue_pair())};
+  Taken taken = {.stream = std::move((*found)->stream), .queue_pair = std::move((*found)->queue_pair)};
   requests.Drop(requests.waiting_, found);
   return taken;
 }

@@ -42,7 +42,7 @@ class Requests final : public Watched {
   int Reject(const fid* handle, std::span<const std::byte> data);
 
  private:
-  class Request;
+  struct Request;
   using List = std::list<std::unique_ptr<Request>>;
 
   void OnReady(uint32_t events) override;

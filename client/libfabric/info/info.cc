@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 
+#include "client/libfabric/handle.h"
 #include "client/libfabric/info/address.h"
 #include "client/libfabric/info/attributes.h"
 #include "client/libfabric/info/hint_rules.h"
@@ -60,7 +60,7 @@ int GetInfo(uint32_t version, const char* node, const char* service, uint64_t fl
   if ((flags & FI_PROV_ATTR_ONLY) == 0 && !HasDaemon()) {
     return -FI_ENODATA;
   }
-  std::unique_ptr<fi_info, decltype(&fi_freeinfo)> offer(fi_allocinfo(), fi_freeinfo);
+  OwnedInfo offer(fi_allocinfo());
   if (offer == nullptr) {
     return -FI_ENOMEM;
   }
