@@ -67,13 +67,14 @@ struct Endpoint::Operations {
     if (own.bound_.events == nullptr || own.connection_ != nullptr) {
       return -FI_EOPBADSTATE;
     }
-    if (bytes > kConnectDataMax || address == nullptr) {
+    sockaddr_storage peer;
+    if (bytes > kConnectDataMax || !LoadAddress(address, sizeof(peer), &peer)) {
       return -FI_EINVAL;
     }
-    const int result = own.Enable();
-    return result < 0 ? result
-                      : Connection::Connect(*own.bound_.events, own, *static_cast<const sockaddr*>(address),
-                                            BytesOf(data, bytes), &own.connection_, own.OwnAddress());
+    if (const int result = own.Enable(); result < 0) {
+      return result;
+    }
+    return Connection::Connect(*own.bound_.events, own, peer, BytesOf(data, bytes), &own.connection_, own.own_address_);
   }
 
   static int Accept(fid_ep* endpoint, const void* data, size_t bytes) {
@@ -119,10 +120,6 @@ int Endpoint::BindEvents(EventQueue& events) {
   bound_.events = &events;
   events.Bind();
   return 0;
-}
-
-const sockaddr* Endpoint::OwnAddress() const {
-  return own_address_.ss_family != AF_UNSPEC ? reinterpret_cast<const sockaddr*>(&own_address_) : nullptr;
 }
 
 Endpoint::Endpoint(Domain& domain, OwnedInfo info, void* context) : domain_(domain), info_(std::move(info)) {

@@ -53,8 +53,6 @@ class Endpoint final : public Connectable {
 
   Endpoint(Domain& domain, OwnedInfo info, void* context);
   int BindEvents(EventQueue& events);
-  // From where it connects; null leaves that to the system.
-  const sockaddr* OwnAddress() const;
   int Enable();
   int ReserveAndAdd(const DataPath::Options& options);
 
@@ -65,7 +63,7 @@ class Endpoint final : public Connectable {
   std::unique_ptr<DataPath> data_path_;
   rnicd_qp_info qp_info_ = {};
   std::unique_ptr<Connection> connection_;
-  // Before there is a connection.
+  // Before there is a connection: from where it connects. Without a family that is left to the system.
   sockaddr_storage own_address_ = {};
 };
 

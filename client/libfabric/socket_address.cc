@@ -43,10 +43,6 @@ bool LoadAddress(const void* from, size_t bytes, sockaddr_storage* address) {
   return true;
 }
 
-bool LoadAddress(const sockaddr& from, sockaddr_storage* address) {
-  return LoadAddress(&from, std::max(BytesOfFamily(from.sa_family), sizeof(sockaddr)), address);
-}
-
 int StoreAddress(const sockaddr_storage& address, void* to, size_t* bytes) {
   const size_t needed = AddressBytes(address);
   const size_t copied = std::min(needed, *bytes);

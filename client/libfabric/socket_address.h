@@ -9,10 +9,9 @@ namespace rnicd::fi {
 
 // Bytes of an address of the Internet, version 4 or 6; 0 for another kind.
 size_t AddressBytes(const sockaddr_storage& address);
-// Takes an address that a program gives. False when it is not one of the Internet, or too short.
+// Takes an address that a program gives. False when it is not one of the Internet, or too short. Reads no more than its
+// family has.
 bool LoadAddress(const void* from, size_t bytes, sockaddr_storage* address);
-// The same for one whose size is that of its family.
-bool LoadAddress(const sockaddr& from, sockaddr_storage* address);
 // Answers fi_getname and fi_getpeer: as much as fits, and the bytes that it has. -FI_ETOOSMALL when it did not fit.
 int StoreAddress(const sockaddr_storage& address, void* to, size_t* bytes);
 // Replaces an address of an fi_info, which fi_freeinfo gives to free(). False when memory is short.

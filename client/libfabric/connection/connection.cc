@@ -28,18 +28,17 @@ int Unified(int error) { return error == EPIPE ? ECONNRESET : error; }
 
 }  // namespace
 
-int Connection::Connect(EventQueue& queue, Connectable& endpoint, const sockaddr& peer, std::span<const std::byte> data,
-                        std::unique_ptr<Connection>* connection, const sockaddr* local) {
-  sockaddr_storage to = {};
-  sockaddr_storage from = {};
+int Connection::Connect(EventQueue& queue, Connectable& endpoint, const sockaddr_storage& peer,
+                        std::span<const std::byte> data, std::unique_ptr<Connection>* connection,
+                        const sockaddr_storage& local) {
   if (data.size() > kConnectDataMax || endpoint.QueuePairAddress().size() > kQueuePairAddressMax ||
-      !LoadAddress(peer, &to) || (local != nullptr && !LoadAddress(*local, &from))) {
+      AddressBytes(peer) == 0) {
     return -FI_EINVAL;
   }
   std::unique_ptr<Connection> connecting(new Connection);
   connecting->endpoint_ = &endpoint;
   connecting->state_ = State::kConnecting;
-  if (const int result = connecting->Begin(queue, to, from, data); result != 0) {
+  if (const int result = connecting->Begin(queue, peer, local, data); result != 0) {
     return result;
   }
   *connection = std::move(connecting);

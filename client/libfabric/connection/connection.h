@@ -20,15 +20,16 @@ namespace rnicd::fi {
 // it. Lifetime: queue and endpoint outlive it. It calls the endpoint with the connection_mutex held.
 class Connection final : public Watched {
  public:
-  // Begins to connect, from `local` if that is given, else from where the system chooses. The result comes as
+  // Begins to connect, from `local` if that is of a family, else from where the system chooses. The result comes as
   // FI_CONNECTED, or as an error of the queue, with the peer's private data: FI_ECONNREFUSED nobody listens or the peer
   // rejects, FI_ECONNRESET it has hung up, EPROTO it does not talk as it should, else the system's or
   // ConnectQueuePair's.
   // Errors: -FI_EINVAL too much data, or no address of the Internet; -FI_EAGAIN the peer is busy, to be tried again;
   // else
   //         what the system says.
-  static int Connect(EventQueue& queue, Connectable& endpoint, const sockaddr& peer, std::span<const std::byte> data,
-                     std::unique_ptr<Connection>* connection, const sockaddr* local = nullptr);
+  static int Connect(EventQueue& queue, Connectable& endpoint, const sockaddr_storage& peer,
+                     std::span<const std::byte> data, std::unique_ptr<Connection>* connection,
+                     const sockaddr_storage& local = {});
   // Takes over a request to connect, fi_info::handle of an FI_CONNREQ event. Null for anything else.
   static std::unique_ptr<Connection> Take(fid* request);
   // Answers the request, connects the queue pair, and reports FI_CONNECTED.

@@ -37,8 +37,6 @@ sockaddr_storage Loopback(uint16_t port) {
   return address;
 }
 
-const sockaddr& Plain(const sockaddr_storage& address) { return reinterpret_cast<const sockaddr&>(address); }
-
 Queue::Queue(fi_wait_obj wait, uint64_t flags) {
   fid_fabric fabric = {};
   fabric.api_version = FI_VERSION(1, 17);

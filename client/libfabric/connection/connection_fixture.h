@@ -24,7 +24,6 @@ std::span<const std::byte> BytesOf(std::string_view text);
 std::string TextOf(std::span<const std::byte> bytes);
 // 127.0.0.1
 sockaddr_storage Loopback(uint16_t port);
-const sockaddr& Plain(const sockaddr_storage& address);
 
 // An endpoint whose queue pair is a name.
 class FakeEndpoint final : public Connectable {

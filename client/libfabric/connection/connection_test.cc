@@ -25,7 +25,7 @@ class FiConnection : public testing::TestWithParam<bool> {
   }
 
   void Connect(std::string_view data = "from a") {
-    ASSERT_EQ(Connection::Connect(queue_a_.operator*(), a_, Plain(listening_->address()), BytesOf(data), &of_a_), 0);
+    ASSERT_EQ(Connection::Connect(queue_a_.operator*(), a_, listening_->address(), BytesOf(data), &of_a_), 0);
   }
   Seen NextOfA() { return Next(queue_a_, {&queue_b_}); }
   Seen NextOfB() { return Next(queue_b_, {&queue_a_}); }
@@ -140,7 +140,7 @@ TEST_P(FiConnection, TwoThatConnectAtOnceBothMeet) {
   FakeEndpoint asking_b("second b");
   std::unique_ptr<Connection> from_b;
   Connect();
-  ASSERT_EQ(Connection::Connect(*queue_b_, asking_b, Plain(at_a.address()), {}, &from_b), 0);
+  ASSERT_EQ(Connection::Connect(*queue_b_, asking_b, at_a.address(), {}, &from_b), 0);
   of_b_ = Connection::Take(NextOfB().info->handle);
   const std::unique_ptr<Connection> of_accepting_a = Connection::Take(NextOfA().info->handle);
   ASSERT_EQ(of_b_->Accept(*queue_b_, b_, {}), 0);
@@ -166,7 +166,7 @@ TEST_P(FiConnection, APassiveEndpointThatClosesEndsRequestsThatWereNotTaken) {
   Queue second;
   FakeEndpoint late("late");
   std::unique_ptr<Connection> of_late;
-  ASSERT_EQ(Connection::Connect(*second, late, Plain(listening_->address()), {}, &of_late), 0);
+  ASSERT_EQ(Connection::Connect(*second, late, listening_->address(), {}, &of_late), 0);
   (*queue_b_).Progress();
   listening_->Close();
   EXPECT_EQ(NextOfA().error, FI_ECONNRESET);
@@ -177,7 +177,7 @@ TEST_P(FiConnection, APassiveEndpointThatClosesEndsRequestsThatWereNotTaken) {
 
 TEST_P(FiConnection, TooMuchDataIsRefused) {
   const std::string data(kConnectDataMax + 1, 'x');
-  EXPECT_EQ(Connection::Connect(*queue_a_, a_, Plain(listening_->address()), BytesOf(data), &of_a_), -FI_EINVAL);
+  EXPECT_EQ(Connection::Connect(*queue_a_, a_, listening_->address(), BytesOf(data), &of_a_), -FI_EINVAL);
   Connect(std::string_view(data).substr(1));
   const Seen request = NextOfB();
   EXPECT_EQ(request.data, data.substr(1));
@@ -213,7 +213,7 @@ TEST_P(FiConnection, APeerThatNoQueuePairReachesIsRefusedAtOnceFromThenOn) {
   EXPECT_EQ(of_b_->Accept(*queue_b_, b_, {}), -FI_ENOENT);
   of_b_.reset();
   EXPECT_EQ(NextOfA().error, FI_EHOSTUNREACH);
-  EXPECT_EQ(Connection::Connect(*queue_a_, a_, Plain(listening_->address()), {}, &of_a_), -FI_EHOSTUNREACH);
+  EXPECT_EQ(Connection::Connect(*queue_a_, a_, listening_->address(), {}, &of_a_), -FI_EHOSTUNREACH);
 }
 
 TEST_P(FiConnection, APeerThatEndsAsSoonAsItHasAcceptedWasConnected) {
@@ -229,7 +229,7 @@ TEST_P(FiConnection, APeerThatEndsAsSoonAsItHasAcceptedWasConnected) {
 
 TEST_P(FiConnection, ConnectsFromTheAddressThatItIsGiven) {
   const sockaddr_storage local = Loopback(0);
-  ASSERT_EQ(Connection::Connect(*queue_a_, a_, Plain(listening_->address()), {}, &of_a_, &Plain(local)), 0);
+  ASSERT_EQ(Connection::Connect(*queue_a_, a_, listening_->address(), {}, &of_a_, local), 0);
   const Seen request = NextOfB();
   sockaddr_storage peer;
   ASSERT_TRUE(LoadAddress(request.info->dest_addr, request.info->dest_addrlen, &peer));

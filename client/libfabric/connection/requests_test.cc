@@ -48,7 +48,7 @@ class FiHostilePeer : public testing::TestWithParam<bool> {
     FakeEndpoint asking("asking");
     FakeEndpoint accepting("accepting");
     std::unique_ptr<Connection> connection;
-    ASSERT_EQ(Connection::Connect(*queue, asking, Plain(listening_->address()), {}, &connection), 0);
+    ASSERT_EQ(Connection::Connect(*queue, asking, listening_->address(), {}, &connection), 0);
     const Seen request = Next(queue_, {&queue});
     ASSERT_EQ(request.event, FI_CONNREQ);
     const std::unique_ptr<Connection> accepted = Connection::Take(request.info->handle);
@@ -137,7 +137,7 @@ TEST_P(FiHostilePeer, AListenerThatAnswersGarbageIsAProtocolError) {
     ASSERT_EQ(listener->Listen(1), 0);
     FakeEndpoint endpoint("endpoint");
     std::unique_ptr<Connection> connection;
-    ASSERT_EQ(Connection::Connect(*queue_, endpoint, Plain(listener->address()), {}, &connection), 0);
+    ASSERT_EQ(Connection::Connect(*queue_, endpoint, listener->address(), {}, &connection), 0);
     Stream stream;
     ASSERT_TRUE(Eventually([&] {
       (*queue_).Progress();
