@@ -3,6 +3,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include <array>
 #include <cstring>
 
 namespace rnicd::fi {
@@ -79,16 +80,9 @@ fi_cq_err_entry EntryOfLostRequest(const Request& request, int error, uint32_t r
 }
 
 size_t EntryBytes(fi_cq_format format) {
-  switch (format) {
-    case FI_CQ_FORMAT_MSG:
-      return sizeof(fi_cq_msg_entry);
-    case FI_CQ_FORMAT_DATA:
-      return sizeof(fi_cq_data_entry);
-    case FI_CQ_FORMAT_TAGGED:
-      return sizeof(fi_cq_tagged_entry);
-    default:
-      return sizeof(fi_cq_entry);
-  }
+  static constexpr std::array<size_t, 5> kBytes = {sizeof(fi_cq_entry), sizeof(fi_cq_entry), sizeof(fi_cq_msg_entry),
+                                                   sizeof(fi_cq_data_entry), sizeof(fi_cq_tagged_entry)};
+  return kBytes[format];
 }
 
 void WriteEntry(const fi_cq_err_entry& entry, fi_cq_format format, void* to) {

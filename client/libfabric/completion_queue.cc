@@ -28,6 +28,14 @@ constexpr uint32_t kBatch = 32;
 // Reads in a row without a completion after which the daemon's events are looked at, too. That is a system call.
 constexpr uint32_t kEmptyReads = 128;
 
+// Connected endpoints know no addresses.
+ssize_t WithoutSources(ssize_t read, fi_addr_t* sources) {
+  if (read > 0 && sources != nullptr) {
+    std::fill_n(sources, read, FI_ADDR_NOTAVAIL);
+  }
+  return read;
+}
+
 }  // namespace
 
 // The program's array.
@@ -47,57 +55,17 @@ class CompletionQueue::Writer {
   size_t written_ = 0;
 };
 
-// fi_ops_cq.
-struct CompletionQueue::Operations {
-  static ssize_t Read(fid_cq* queue, void* buffer, size_t count) { return Of(&queue->fid).Read(buffer, count); }
-
-  static ssize_t ReadFrom(fid_cq* queue, void* buffer, size_t count, fi_addr_t* sources) {
-    return WithoutSources(Read(queue, buffer, count), sources);
-  }
-
-  static ssize_t ReadError(fid_cq* queue, fi_cq_err_entry* error, uint64_t /*flags*/) {
-    return Of(&queue->fid).ReadError(error);
-  }
-
-  static ssize_t ReadAndWait(fid_cq* queue, void* buffer, size_t count, const void* /*condition*/, int timeout_ms) {
-    return Of(&queue->fid).ReadAndWait(buffer, count, timeout_ms);
-  }
-
-  static ssize_t ReadFromAndWait(fid_cq* queue, void* buffer, size_t count, fi_addr_t* sources,
-                                 const void* /*condition*/, int timeout_ms) {
-    return WithoutSources(Of(&queue->fid).ReadAndWait(buffer, count, timeout_ms), sources);
-  }
-
-  static int Signal(fid_cq* queue) {
-    const CompletionQueue& own = Of(&queue->fid);
-    return own.signal_.valid() && eventfd_write(own.signal_.get(), 1) == 0 ? 0 : -FI_ENOSYS;
-  }
-
-  static const char* Text(fid_cq* /*queue*/, int reason, const void* /*data*/, char* buffer, size_t bytes) {
-    return GiveText(rnicd_reason_name(static_cast<uint32_t>(reason)), buffer, bytes);
-  }
-
- private:
-  // Connected endpoints know no addresses.
-  static ssize_t WithoutSources(ssize_t read, fi_addr_t* sources) {
-    if (read > 0 && sources != nullptr) {
-      std::fill_n(sources, read, FI_ADDR_NOTAVAIL);
-    }
-    return read;
-  }
-};
-
 CompletionQueue::CompletionQueue(Domain& domain, const fi_cq_attr& attributes)
     : domain_(domain), format_(attributes.format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attributes.format) {
   static fi_ops fid_operations = FidOperations(CloseFid, Unsupported, Control);
   static fi_ops_cq operations = {.size = sizeof(fi_ops_cq),
-                                 .read = Operations::Read,
-                                 .readfrom = Operations::ReadFrom,
-                                 .readerr = Operations::ReadError,
-                                 .sread = Operations::ReadAndWait,
-                                 .sreadfrom = Operations::ReadFromAndWait,
-                                 .signal = Operations::Signal,
-                                 .strerror = Operations::Text};
+                                 .read = Read,
+                                 .readfrom = ReadFrom,
+                                 .readerr = ReadError,
+                                 .sread = WaitAndRead,
+                                 .sreadfrom = WaitAndReadFrom,
+                                 .signal = Signal,
+                                 .strerror = Text};
   handle_.api = {.fid = {.fclass = FI_CLASS_CQ, .context = nullptr, .ops = &fid_operations}, .ops = &operations};
   handle_.object = this;
 }
@@ -203,24 +171,26 @@ void CompletionQueue::Close(const Transfers& transfers) {
   ForgetDrained();
 }
 
-ssize_t CompletionQueue::Read(void* buffer, size_t count) {
-  MutexLock lock(mutex_);
-  Writer out(buffer, count, format_);
-  while (!pending_.empty() && pending_.front().err == 0 && out.room() != 0) {
-    out.Write(pending_.front());
-    pending_.pop_front();
+ssize_t CompletionQueue::Read(fid_cq* queue, void* buffer, size_t count) {
+  CompletionQueue& own = Of(&queue->fid);
+  MutexLock lock(own.mutex_);
+  Writer out(buffer, count, own.format_);
+  while (!own.pending_.empty() && own.pending_.front().err == 0 && out.room() != 0) {
+    out.Write(own.pending_.front());
+    own.pending_.pop_front();
   }
-  int result = 0;
-  if (pending_.empty()) {
-    result = Poll(out);
-  }
+  const int result = own.pending_.empty() ? own.Poll(out) : 0;
   if (out.written() != 0) {
     return static_cast<ssize_t>(out.written());
   }
-  if (!pending_.empty()) {
+  if (!own.pending_.empty()) {
     return -FI_EAVAIL;
   }
   return result < 0 ? result : -FI_EAGAIN;
+}
+
+ssize_t CompletionQueue::ReadFrom(fid_cq* queue, void* buffer, size_t count, fi_addr_t* sources) {
+  return WithoutSources(Read(queue, buffer, count), sources);
 }
 
 int CompletionQueue::Poll(Writer& out) {
@@ -312,16 +282,17 @@ void CompletionQueue::Lose(const std::vector<Request>& requests, int error, uint
   }
 }
 
-ssize_t CompletionQueue::ReadError(fi_cq_err_entry* error) {
-  MutexLock lock(mutex_);
-  if (pending_.empty() || pending_.front().err == 0) {
+ssize_t CompletionQueue::ReadError(fid_cq* queue, fi_cq_err_entry* error, uint64_t /*flags*/) {
+  CompletionQueue& own = Of(&queue->fid);
+  MutexLock lock(own.mutex_);
+  if (own.pending_.empty() || own.pending_.front().err == 0) {
     return -FI_EAGAIN;
   }
   // There is no data beside the reason; the buffer for it is the program's. What follows is not in the struct of
   // programs for older interfaces, and newer ones have set it.
-  std::memcpy(error, &pending_.front(), offsetof(fi_cq_err_entry, err_data));
+  std::memcpy(error, &own.pending_.front(), offsetof(fi_cq_err_entry, err_data));
   error->err_data_size = 0;
-  pending_.pop_front();
+  own.pending_.pop_front();
   return 1;
 }
 
@@ -337,28 +308,44 @@ int CompletionQueue::TryWait() {
   return prepared == 1 ? 0 : -FI_EAGAIN;
 }
 
-ssize_t CompletionQueue::ReadAndWait(void* buffer, size_t count, int timeout_ms) {
-  if (!wait_.valid()) {
+ssize_t CompletionQueue::WaitAndRead(fid_cq* queue, void* buffer, size_t count, const void* /*condition*/,
+                                     int timeout_ms) {
+  CompletionQueue& own = Of(&queue->fid);
+  if (!own.wait_.valid()) {
     return -FI_ENOSYS;
   }
   const Deadline deadline(timeout_ms);
   for (;;) {
-    const ssize_t read = Read(buffer, count);
+    const ssize_t read = Read(queue, buffer, count);
     if (read != -FI_EAGAIN) {
       return read;
     }
-    if (TryWait() != 0) {
+    if (own.TryWait() != 0) {
       continue;
     }
-    const int result = deadline.Wait(wait_.get());
-    uint64_t signals = 0;
-    if (result == 0 || eventfd_read(signal_.get(), &signals) == 0) {
-      return Read(buffer, count);
+    const int result = deadline.Wait(own.wait_.get());
+    eventfd_t signals = 0;
+    if (result == 0 || eventfd_read(own.signal_.get(), &signals) == 0) {
+      return Read(queue, buffer, count);
     }
     if (result < 0) {
       return -errno;
     }
   }
+}
+
+ssize_t CompletionQueue::WaitAndReadFrom(fid_cq* queue, void* buffer, size_t count, fi_addr_t* sources,
+                                         const void* condition, int timeout_ms) {
+  return WithoutSources(WaitAndRead(queue, buffer, count, condition, timeout_ms), sources);
+}
+
+int CompletionQueue::Signal(fid_cq* queue) {
+  const CompletionQueue& own = Of(&queue->fid);
+  return own.signal_.valid() && eventfd_write(own.signal_.get(), 1) == 0 ? 0 : -FI_ENOSYS;
+}
+
+const char* CompletionQueue::Text(fid_cq* /*queue*/, int reason, const void* /*data*/, char* buffer, size_t bytes) {
+  return GiveText(rnicd_reason_name(static_cast<uint32_t>(reason)), buffer, bytes);
 }
 
 }  // namespace rnicd::fi

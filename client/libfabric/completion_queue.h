@@ -39,7 +39,6 @@ class CompletionQueue {
   // The endpoint is closed. Its flushed requests are reported before it is forgotten.
   void Close(const Transfers& transfers);
 
-  ssize_t Read(void* buffer, size_t count);
   // fi_trywait: 0 when the descriptor will become readable with the next completion, -FI_EAGAIN when there is one.
   int TryWait();
 
@@ -54,11 +53,18 @@ class CompletionQueue {
     bool transmits() const { return &queue == &transfers->transmit; }
   };
   class Writer;
-  struct Operations;
 
   CompletionQueue(Domain& domain, const fi_cq_attr& attributes);
   static int CloseFid(fid* queue);
   static int Control(fid* queue, int command, void* argument);
+  static ssize_t Read(fid_cq* queue, void* buffer, size_t count);
+  static ssize_t ReadFrom(fid_cq* queue, void* buffer, size_t count, fi_addr_t* sources);
+  static ssize_t ReadError(fid_cq* queue, fi_cq_err_entry* error, uint64_t flags);
+  static ssize_t WaitAndRead(fid_cq* queue, void* buffer, size_t count, const void* condition, int timeout_ms);
+  static ssize_t WaitAndReadFrom(fid_cq* queue, void* buffer, size_t count, fi_addr_t* sources, const void* condition,
+                                 int timeout_ms);
+  static int Signal(fid_cq* queue);
+  static const char* Text(fid_cq* queue, int reason, const void* data, char* buffer, size_t bytes);
   // The wait object; -1 without one.
   int MakeWaitObject();
 
@@ -69,8 +75,6 @@ class CompletionQueue {
   // The session is over: everything outstanding ends.
   void FailAll(int error) RNICD_REQUIRES(mutex_);
   void Lose(const std::vector<Request>& requests, int error, uint32_t reason) RNICD_REQUIRES(mutex_);
-  ssize_t ReadAndWait(void* buffer, size_t count, int timeout_ms);
-  ssize_t ReadError(fi_cq_err_entry* error);
 
   Domain& domain_;
   Handle<fid_cq, CompletionQueue> handle_;

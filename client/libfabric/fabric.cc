@@ -2,7 +2,6 @@
 
 #include <rdma/fi_errno.h>
 
-#include <array>
 #include <cstdlib>
 
 #include "client/libfabric/completion_queue.h"
@@ -65,14 +64,10 @@ int OpenFabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
 // How libfabric's RxM, which makes tagged messages of this provider's, must treat heap memory: messages above its own
 // buffers travel in segments through these. It would register the program's buffers otherwise, for each message, and
 // those share pages with whatever else is on the heap. What the user has set stays.
-struct Setting {
-  const char* name;
-  const char* value;
-};
-constexpr std::array<Setting, 2> kRxmSettings = {{
-    {"FI_OFI_RXM_SAR_LIMIT", "1099511627776"},
-    {"FI_OFI_RXM_BUFFER_SIZE", "49152"},
-}};
+void SetUpRxm() {
+  setenv("FI_OFI_RXM_SAR_LIMIT", "1099511627776", 0);
+  setenv("FI_OFI_RXM_BUFFER_SIZE", "49152", 0);
+}
 
 }  // namespace
 
@@ -98,9 +93,7 @@ extern "C" __attribute__((visibility("default"))) fi_provider* fi_prov_ini() {
     return nullptr;
   }
   rnicd::fi::DefineParameters();
-  for (const auto& setting : rnicd::fi::kRxmSettings) {
-    setenv(setting.name, setting.value, 0);
-  }
+  rnicd::fi::SetUpRxm();
   rnicd::fi::KeepBlocksMapped();
   return &Provider();
 }

@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -25,19 +26,19 @@ namespace {
 
 constexpr uint64_t kRemoteAccess = FI_REMOTE_READ | FI_REMOTE_WRITE;
 
+struct Right {
+  uint64_t access;
+  uint32_t right;
+};
+constexpr std::array<Right, 4> kRights = {{{FI_RECV, RNICD_MR_LOCAL_WRITE},
+                                           {FI_READ, RNICD_MR_LOCAL_WRITE | RNICD_MR_READ_SINK},
+                                           {FI_REMOTE_READ, RNICD_MR_REMOTE_READ},
+                                           {FI_REMOTE_WRITE, RNICD_MR_REMOTE_WRITE}}};
+
 uint32_t RightsOf(uint64_t access) {
   uint32_t rights = 0;
-  if ((access & FI_RECV) != 0) {
-    rights |= RNICD_MR_LOCAL_WRITE;
-  }
-  if ((access & FI_READ) != 0) {
-    rights |= RNICD_MR_LOCAL_WRITE | RNICD_MR_READ_SINK;
-  }
-  if ((access & FI_REMOTE_READ) != 0) {
-    rights |= RNICD_MR_REMOTE_READ;
-  }
-  if ((access & FI_REMOTE_WRITE) != 0) {
-    rights |= RNICD_MR_REMOTE_WRITE;
+  for (const Right& right : kRights) {
+    rights |= (access & right.access) != 0 ? right.right : 0;
   }
   return rights;
 }
