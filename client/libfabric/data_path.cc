@@ -3,6 +3,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -60,34 +61,25 @@ struct DataPath::Sges {
 namespace {
 
 // A payload that is copied into the request: a header, if wanted, and the bytes of the buffers.
-class InlinePayload {
- public:
-  explicit InlinePayload(const MessageHeader& header) { Append(&header, sizeof(header)); }
-  InlinePayload() = default;
+struct InlinePayload {
+  std::array<std::byte, kHeaderBytes + kInjectBytesMax> bytes;
+  size_t size = 0;
 
-  bool Append(const Operation& operation) {
-    for (size_t index = 0; index < operation.count; ++index) {
-      const iovec& buffer = operation.buffers[index];
-      if (buffer.iov_len > bytes_.size() - size_) {
-        return false;
-      }
-      Append(buffer.iov_base, buffer.iov_len);
+  // False when there is not enough room.
+  bool Append(const void* from, size_t count) {
+    if (count > bytes.size() - size) {
+      return false;
+    }
+    if (count != 0) {
+      std::memcpy(bytes.data() + size, from, count);
+      size += count;
     }
     return true;
   }
-  const void* data() const { return bytes_.data(); }
-  size_t size() const { return size_; }
-
- private:
-  void Append(const void* from, size_t count) {
-    if (count != 0) {
-      std::memcpy(bytes_.data() + size_, from, count);
-      size_ += count;
-    }
+  bool Append(const Operation& operation) {
+    return std::all_of(operation.buffers, operation.buffers + operation.count,
+                       [this](const iovec& buffer) { return Append(buffer.iov_base, buffer.iov_len); });
   }
-
-  std::array<std::byte, kHeaderBytes + kInjectBytesMax> bytes_;
-  size_t size_ = 0;
 };
 
 MessageHeader HeaderOf(const Operation& operation) {
@@ -186,12 +178,12 @@ ssize_t DataPath::Transmit(const Operation& operation, uint64_t flags, size_t by
 ssize_t DataPath::Send(const Operation& operation) {
   const MessageHeader header = HeaderOf(operation);
   if ((operation.flags & FI_INJECT) != 0) {
-    InlinePayload payload(header);
-    if (!payload.Append(operation)) {
+    InlinePayload payload;
+    if (!payload.Append(&header, sizeof(header)) || !payload.Append(operation)) {
       return -FI_EMSGSIZE;
     }
-    return Transmit(operation, FI_SEND | FI_MSG, payload.size() - kHeaderBytes, [&](uint32_t flags, uint64_t context) {
-      rnicd_chain_send_inline(transmit_chain_, payload.data(), payload.size(), flags, context);
+    return Transmit(operation, FI_SEND | FI_MSG, payload.size - kHeaderBytes, [&](uint32_t flags, uint64_t context) {
+      rnicd_chain_send_inline(transmit_chain_, payload.bytes.data(), payload.size, flags, context);
     });
   }
   Sges sges;
@@ -252,7 +244,7 @@ void DataPath::AddWrite(const Operation& operation, const Sges& sges, uint32_t f
   }
   InlinePayload payload;
   payload.Append(operation);
-  rnicd_chain_write_inline(transmit_chain_, payload.data(), payload.size(), operation.remote_address, key, flags,
+  rnicd_chain_write_inline(transmit_chain_, payload.bytes.data(), payload.size, operation.remote_address, key, flags,
                            context);
 }
 

@@ -18,22 +18,6 @@ int OpenEndpoint2(fid_domain* domain, fi_info* info, fid_ep** endpoint, uint64_t
   return flags != 0 ? -FI_EINVAL : Endpoint::Open(domain, info, endpoint, context);
 }
 
-fi_ops_domain* DomainOperations() {
-  static fi_ops_domain operations = {.size = sizeof(fi_ops_domain),
-                                     .av_open = Unsupported,
-                                     .cq_open = CompletionQueue::Open,
-                                     .endpoint = Endpoint::Open,
-                                     .scalable_ep = Unsupported,
-                                     .cntr_open = Unsupported,
-                                     .poll_open = Unsupported,
-                                     .stx_ctx = Unsupported,
-                                     .srx_ctx = Unsupported,
-                                     .query_atomic = Unsupported,
-                                     .query_collective = Unsupported,
-                                     .endpoint2 = OpenEndpoint2};
-  return &operations;
-}
-
 }  // namespace
 
 int Domain::Open(fid_fabric* /*fabric*/, fi_info* info, fid_domain** domain, void* context) {
@@ -49,9 +33,21 @@ int Domain::Open(fid_fabric* /*fabric*/, fi_info* info, fid_domain** domain, voi
   if (const int result = rnicd_open_session(&options, &made->session_); result < 0) {
     return Refused(FI_LOG_DOMAIN, "opening a session", result);
   }
-  static fi_ops operations = FidOperations(Close);
-  made->handle_.api = {.fid = {.fclass = FI_CLASS_DOMAIN, .context = context, .ops = &operations},
-                       .ops = DomainOperations(),
+  static fi_ops fid_operations = FidOperations(Close);
+  static fi_ops_domain operations = {.size = sizeof(fi_ops_domain),
+                                     .av_open = Unsupported,
+                                     .cq_open = CompletionQueue::Open,
+                                     .endpoint = Endpoint::Open,
+                                     .scalable_ep = Unsupported,
+                                     .cntr_open = Unsupported,
+                                     .poll_open = Unsupported,
+                                     .stx_ctx = Unsupported,
+                                     .srx_ctx = Unsupported,
+                                     .query_atomic = Unsupported,
+                                     .query_collective = Unsupported,
+                                     .endpoint2 = OpenEndpoint2};
+  made->handle_.api = {.fid = {.fclass = FI_CLASS_DOMAIN, .context = context, .ops = &fid_operations},
+                       .ops = &operations,
                        .mr = &MemoryOperations()};
   made->handle_.object = made.get();
   *domain = &made.release()->handle_.api;
