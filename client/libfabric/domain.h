@@ -9,7 +9,6 @@
 
 #include "base/mutex.h"
 #include "client/c/rnicd.h"
-#include "client/libfabric/connection/event_queue.h"
 #include "client/libfabric/handle.h"
 #include "client/libfabric/memory.h"
 
@@ -18,7 +17,7 @@ namespace rnicd::fi {
 class Endpoint;
 
 // An opened domain (fi_domain(3)): one session with the daemon.
-class Domain final : public Watched {
+class Domain {
  public:
   // fi_ops_fabric::domain.
   // Errors: those of rnicd_open_session.
@@ -32,7 +31,6 @@ class Domain final : public Watched {
   void Progress();
   // Readable when Progress has something to do.
   int descriptor() const { return rnicd_fd(session_); }
-  void OnReady(uint32_t /*events*/) override { Progress(); }
 
   // Endpoints that are told of the session's end.
   void Add(Endpoint& endpoint);

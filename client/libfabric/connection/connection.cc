@@ -130,7 +130,7 @@ void Connection::Close() {
   stream_.socket.Reset(-1);
 }
 
-void Connection::OnReady(uint32_t /*events*/) {
+void Connection::OnReady() {
   if (outgoing_) {
     if (const int error = Send(); error != 0) {
       state_ == State::kConnecting ? Fail(error, {}) : LookForEnd();

@@ -52,7 +52,7 @@ class Connection final : public Watched {
 
   int Begin(EventQueue& queue, const sockaddr_storage& to, const sockaddr_storage& from,
             std::span<const std::byte> data);
-  void OnReady(uint32_t events) override;
+  void OnReady() override;
   // 0 while all is well, or a positive errno value.
   int Send();
   void ReceiveAnswer();

@@ -53,24 +53,11 @@ int EventQueue::Open(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** eq, void* co
 
 int EventQueue::Close(fid* eq) {
   EventQueue& queue = Of(eq);
-  {
-    MutexLock lock(queue.mutex_);
-    if (queue.bound_ != 0) {
-      return -FI_EBUSY;
-    }
+  if (queue.bound_ != 0) {
+    return -FI_EBUSY;
   }
   delete &queue;
   return 0;
-}
-
-void EventQueue::Bind() {
-  MutexLock lock(mutex_);
-  ++bound_;
-}
-
-void EventQueue::Unbind() {
-  MutexLock lock(mutex_);
-  --bound_;
 }
 
 bool EventQueue::SetEpoll(int operation, int fd, const WatchEntry& watch, uint32_t events) {
@@ -129,7 +116,7 @@ void EventQueue::Progress() {
     // One of those before may have ended it.
     const auto found = watches_.find(static_cast<int>(static_cast<uint32_t>(event.data.u64)));
     if (found != watches_.end() && found->second.generation == event.data.u64 >> 32) {
-      found->second.watched->OnReady(event.events);
+      found->second.watched->OnReady();
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <rdma/fi_eq.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -22,15 +23,15 @@ namespace rnicd::fi {
 // Something with a descriptor that an event queue watches.
 class Watched {
  public:
-  // `events` are those of epoll. Called by the thread that reads the queue, with the queue's connection_mutex held.
+  // Called by the thread that reads the queue, with the queue's connection_mutex held.
   // May destroy the object.
-  virtual void OnReady(uint32_t events) = 0;
+  virtual void OnReady() = 0;
 
  protected:
   ~Watched() = default;
 };
 
-// An event queue (fi_eq(3)). Connections, listeners and sessions that belong to it progress when it is read, waited for
+// An event queue (fi_eq(3)). Connections and listeners that belong to it progress when it is read, waited for
 // or asked by fi_trywait. Its descriptor (FI_WAIT_FD) is an epoll of all that it watches.
 // Threads: safe.
 class EventQueue {
@@ -48,8 +49,8 @@ class EventQueue {
   Mutex& connection_mutex() { return connection_mutex_; }
 
   // An endpoint has been bound to the queue, or one that was is closed. The queue closes when none is left.
-  void Bind();
-  void Unbind();
+  void Bind() { ++bound_; }
+  void Unbind() { --bound_; }
 
   // Watches a descriptor for the events of epoll, level-triggered, until Unwatch. Calling it again changes the events.
   // These three: with the connection_mutex.
@@ -121,6 +122,8 @@ class EventQueue {
   // In the epoll, and readable while an event is queued.
   UniqueFd queued_;
 
+  std::atomic<int> bound_ = 0;
+
   Mutex connection_mutex_;
   // These four: guarded by the connection_mutex_.
   std::set<std::string> unreachable_;
@@ -132,7 +135,6 @@ class EventQueue {
   std::deque<Event> events_ RNICD_GUARDED_BY(mutex_);
   // What fi_eq_readerr gave last.
   std::vector<std::byte> error_data_ RNICD_GUARDED_BY(mutex_);
-  int bound_ RNICD_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace rnicd::fi

@@ -54,7 +54,7 @@ ssize_t EventQueue::Take(uint32_t* event, void* buffer, size_t bytes, bool peek)
   }
   if (!peek) {
     // It is the reader's now.
-    first.info.release();
+    static_cast<void>(first.info.release());
     DropFirst();
   }
   return static_cast<ssize_t>(header_bytes + data_bytes);

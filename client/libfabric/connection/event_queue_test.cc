@@ -20,7 +20,7 @@ constexpr ssize_t kHeaderBytesOfEvent = sizeof(fi_eq_cm_entry);
 
 // Counts how often it was ready, and does nothing about it.
 struct CountingWatch final : Watched {
-  void OnReady(uint32_t /*events*/) override { ++times; }
+  void OnReady() override { ++times; }
   int times = 0;
 };
 
@@ -203,7 +203,7 @@ TEST(FiEventQueue, CallsWhatItWatchesUntilUnwatch) {
 TEST(FiEventQueue, TriesWhatHasPausedAtTheNextReadAndWhenAnotherEnds) {
   struct PausingWatch final : Watched {
     PausingWatch(EventQueue& its_queue, int fd) : queue(its_queue), descriptor(fd) {}
-    void OnReady(uint32_t /*events*/) override {
+    void OnReady() override {
       ++times;
       queue.Pause(descriptor);
     }

@@ -50,7 +50,7 @@ struct Requests::Request final : public Watched {
     handle.object = this;
   }
 
-  void OnReady(uint32_t /*events*/) override {
+  void OnReady() override {
     if (!owner.Listen(*this)) {
       owner.Drop(owner.silent_, std::ranges::find(owner.silent_, this, &std::unique_ptr<Request>::get));
     }
@@ -80,7 +80,7 @@ int Requests::Start() {
   return queue_.Watch(listener_.descriptor(), EPOLLIN, *this);
 }
 
-void Requests::OnReady(uint32_t /*events*/) {
+void Requests::OnReady() {
   for (int accepted = 0; accepted < kAcceptsPerRound; ++accepted) {
     if (waiting_.size() >= kWaitingRequestsMax) {
       queue_.Pause(listener_.descriptor());

@@ -45,7 +45,7 @@ class Requests final : public Watched {
   struct Request;
   using List = std::list<std::unique_ptr<Request>>;
 
-  void OnReady(uint32_t events) override;
+  void OnReady() override;
   void Admit(Stream stream);
   // Reads what a silent peer says. False when it is to be dropped.
   bool Listen(Request& request);
