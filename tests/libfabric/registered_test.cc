@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -104,10 +103,7 @@ TEST_F(Registered, WithoutRemoteAccessHasNoKey) {
 
 // Also those that are resized or freed while they are registered.
 TEST_F(Heap, OfWhichEachBlockIsAMappingCanBeRegistered) {
-  const char* const heap = std::getenv("RNICD_LIBFABRIC_HEAP");
-  ASSERT_NE(heap, nullptr) << "RNICD_LIBFABRIC_HEAP names librnicd-heap.so";
-  const std::unique_ptr<test::ChildProcess> program =
-      StartProgram({"heap", "0", "0"}, {"env", std::string("LD_PRELOAD=") + heap});
+  const std::unique_ptr<test::ChildProcess> program = StartProgram({"heap", "0", "0"}, OnThePreloadedHeap());
   ASSERT_NE(program, nullptr);
   const auto end = program->WaitForEnd(test::kTimeout);
   ASSERT_TRUE(end.has_value());

@@ -17,4 +17,10 @@ std::unique_ptr<test::ChildProcess> StartProgram(std::vector<std::string> words,
   return started.ok() ? *std::move(started) : nullptr;
 }
 
+std::vector<std::string> OnThePreloadedHeap() {
+  const char* const path = std::getenv("RNICD_LIBFABRIC_HEAP");
+  EXPECT_NE(path, nullptr) << "RNICD_LIBFABRIC_HEAP names librnicd-heap.so";
+  return {"env", std::string("LD_PRELOAD=") + (path != nullptr ? path : "")};
+}
+
 }  // namespace rnicd::fi

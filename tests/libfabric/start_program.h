@@ -12,4 +12,7 @@ namespace rnicd::fi {
 // if it cannot be started.
 std::unique_ptr<test::ChildProcess> StartProgram(std::vector<std::string> words, std::vector<std::string> wrapper = {});
 
+// For StartProgram: preloads librnicd-heap.so.
+std::vector<std::string> OnThePreloadedHeap();
+
 }  // namespace rnicd::fi
