@@ -183,10 +183,10 @@ ssize_t CompletionQueue::Read(fid_cq* queue, void* buffer, size_t count) {
   if (out.written() != 0) {
     return static_cast<ssize_t>(out.written());
   }
-  if (!own.pending_.empty()) {
-    return -FI_EAVAIL;
+  if (result < 0) {
+    return result;
   }
-  return result < 0 ? result : -FI_EAGAIN;
+  return own.pending_.empty() ? -FI_EAGAIN : -FI_EAVAIL;
 }
 
 ssize_t CompletionQueue::ReadFrom(fid_cq* queue, void* buffer, size_t count, fi_addr_t* sources) {
@@ -194,13 +194,18 @@ ssize_t CompletionQueue::ReadFrom(fid_cq* queue, void* buffer, size_t count, fi_
 }
 
 int CompletionQueue::Poll(Writer& out) {
+  if (empty_reads_ >= kEmptyReads) {
+    empty_reads_ = 0;
+    domain_.Progress();
+    // The peer may need this processor.
+    sched_yield();
+  }
   std::array<rnicd_completion, kBatch> completions;
   while (out.room() != 0 && pending_.empty()) {
     const auto wanted = static_cast<uint32_t>(std::min<size_t>(out.room(), kBatch));
     const int count = rnicd_poll_cq(cq_, completions.data(), wanted);
     if (count < 0) {
-      FailAll(-count);
-      return count;
+      return FailAll(-count) ? 0 : count;
     }
     if (count == 0) {
       break;
@@ -210,10 +215,8 @@ int CompletionQueue::Poll(Writer& out) {
       Take(completions[index], out);
     }
   }
-  if (out.written() == 0 && pending_.empty() && ++empty_reads_ % kEmptyReads == 0) {
-    domain_.Progress();
-    // The peer may need this processor.
-    sched_yield();
+  if (out.written() == 0 && pending_.empty()) {
+    ++empty_reads_;
   }
   return 0;
 }
@@ -261,17 +264,20 @@ void CompletionQueue::ForgetDrained() {
   });
 }
 
-void CompletionQueue::FailAll(int error) {
+bool CompletionQueue::FailAll(int error) {
   const uint32_t reason = rnicd_last_error()->reason;
-  // RxM keeps the errors of its receives to itself: those of what the program sends come first.
-  for (const bool transmits : {true, false}) {
+  const auto fail = [&](bool transmits) RNICD_REQUIRES(mutex_) {
     for (const Reporter& reporter : reporters_) {
       if (reporter.transmits() == transmits) {
         MutexLock lock(reporter.queue.mutex);
         Lose(reporter.queue.EndAll(), error, reason);
       }
     }
-  }
+  };
+  fail(true);
+  const bool transmits = !pending_.empty();
+  fail(false);
+  return transmits;
 }
 
 void CompletionQueue::Lose(const std::vector<Request>& requests, int error, uint32_t reason) {

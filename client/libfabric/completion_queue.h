@@ -72,8 +72,9 @@ class CompletionQueue {
   int Poll(Writer& out) RNICD_REQUIRES(mutex_);
   void Take(const rnicd_completion& completion, Writer& out) RNICD_REQUIRES(mutex_);
   void ForgetDrained() RNICD_REQUIRES(mutex_);
-  // The session is over: everything outstanding ends.
-  void FailAll(int error) RNICD_REQUIRES(mutex_);
+  // The session is over: everything outstanding ends. Whether transmits did: their errors then come before the queue's
+  // own, and that before those of receives, which RxM keeps to itself.
+  bool FailAll(int error) RNICD_REQUIRES(mutex_);
   void Lose(const std::vector<Request>& requests, int error, uint32_t reason) RNICD_REQUIRES(mutex_);
 
   Domain& domain_;

@@ -230,7 +230,7 @@ int Endpoint::ReserveAndAdd(const DataPath::Options& options) {
 
 void Endpoint::OnSessionEnded() {
   if (bound_.events != nullptr) {
-    bound_.events->Report(FI_SHUTDOWN, Fid());
+    bound_.events->ReportEnd(Fid());
   }
 }
 

@@ -108,6 +108,10 @@ void EventQueue::ResumePaused() {
 // One round: a peer that always has something to say must not keep the reader here.
 void EventQueue::Progress() {
   MutexLock lock(connection_mutex_);
+  {
+    MutexLock events_lock(mutex_);
+    std::ranges::for_each(events_, [](Event& event) { event.later = false; });
+  }
   ResumePaused();
   std::array<epoll_event, 64> ready;
   const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
@@ -129,6 +133,10 @@ int EventQueue::TryWait() {
 
 void EventQueue::Report(uint32_t event, fid& of, std::span<const std::byte> data, OwnedInfo info) {
   Add({.event = event, .of = &of, .info = std::move(info), .data = {data.begin(), data.end()}});
+}
+
+void EventQueue::ReportEnd(fid& of) {
+  Add({.event = FI_SHUTDOWN, .of = &of, .later = true, .info = nullptr, .data = {}});
 }
 
 void EventQueue::ReportError(fid& of, int error, std::span<const std::byte> data) {

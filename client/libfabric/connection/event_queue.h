@@ -67,6 +67,10 @@ class EventQueue {
 
   // Queues FI_CONNECTED or FI_SHUTDOWN of an endpoint, or FI_CONNREQ with its `info`, and the private data.
   void Report(uint32_t event, fid& of, std::span<const std::byte> data = {}, OwnedInfo info = nullptr);
+  // Queues FI_SHUTDOWN of an endpoint whose session has ended. The read that notices the end does not report it yet: a
+  // program that reads completion queues before event queues has the error there first. RxM must, because it drops
+  // receives of a connection that ends, and with a part of a message 1.17 never returns.
+  void ReportEnd(fid& of);
   // Queues an error for fi_eq_readerr; `error` is a positive errno value.
   void ReportError(fid& of, int error, std::span<const std::byte> data);
   // Drops all events of an object that is being closed.
@@ -84,6 +88,8 @@ class EventQueue {
     int error = 0;
     // Null for what the program has written.
     fid* of = nullptr;
+    // From the next progress on it can be read.
+    bool later = false;
     // Only FI_CONNREQ has one.
     OwnedInfo info;
     std::vector<std::byte> data;

@@ -29,7 +29,7 @@ ssize_t EventQueue::Read(fid_eq* eq, uint32_t* event, void* buffer, size_t bytes
 // Private data beyond the buffer is cut off, as fi_eq(3) says. What the program wrote is not.
 ssize_t EventQueue::Take(uint32_t* event, void* buffer, size_t bytes, bool peek) {
   MutexLock lock(mutex_);
-  if (events_.empty()) {
+  if (events_.empty() || events_.front().later) {
     return -FI_EAGAIN;
   }
   Event& first = events_.front();

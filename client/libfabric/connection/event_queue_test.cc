@@ -24,6 +24,18 @@ struct CountingWatch final : Watched {
   int times = 0;
 };
 
+// A session that turns out to have ended.
+struct EndingSession final : Watched {
+  EndingSession(EventQueue& its_queue, fid& its_endpoint) : queue(its_queue), endpoint(its_endpoint) {}
+  void OnReady() override {
+    queue.Unwatch(descriptor.get());
+    queue.ReportEnd(endpoint);
+  }
+  EventQueue& queue;
+  fid& endpoint;
+  const UniqueFd descriptor = UniqueFd(eventfd(1, EFD_CLOEXEC));
+};
+
 UniqueFd ReadyDescriptor() { return UniqueFd(eventfd(1, EFD_CLOEXEC)); }
 
 TEST(FiEventQueue, ReadsWhatTheProgramWroteAfterPeekingAtIt) {
@@ -95,6 +107,20 @@ TEST(FiEventQueue, AnErrorIsReadByReaderrAlone) {
   // Until the next error the data stay where they are.
   EXPECT_EQ(TextOf({static_cast<std::byte*>(error.err_data), error.err_data_size}), "why");
   EXPECT_EQ(queue.Read().event, FI_SHUTDOWN);
+}
+
+TEST(FiEventQueue, TheReadThatNoticesASessionsEndDoesNotReportItButTheNextDoes) {
+  Queue queue;
+  FakeEndpoint endpoint("e");
+  EndingSession session(*queue, endpoint.Fid());
+  {
+    MutexLock lock((*queue).connection_mutex());
+    ASSERT_EQ((*queue).Watch(session.descriptor.get(), EPOLLIN, session), 0);
+  }
+  EXPECT_EQ(queue.Read().result, -FI_EAGAIN);
+  EXPECT_TRUE(queue.Readable());
+  EXPECT_EQ(queue.Read().event, FI_SHUTDOWN);
+  EXPECT_FALSE(queue.Readable());
 }
 
 TEST(FiEventQueue, ErrorDataGoToTheProgramsBufferIfItHasOne) {
