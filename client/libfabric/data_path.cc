@@ -26,9 +26,12 @@ ssize_t ResultOf(int result) {
 // The buffers of an operation as the card names them.
 struct DataPath::Sges {
   std::array<rnicd_sge, kBuffersMax + 1> list;
+  // That the card takes.
+  size_t bytes_max;
   uint32_t count = 0;
   size_t bytes = 0;
 
+  explicit Sges(size_t card_takes) : bytes_max(card_takes) {}
   void Add(const rnicd_sge& sge) { list[count++] = sge; }
 
   // Errors: -FI_EINVAL too many buffers, -FI_EMSGSIZE too many bytes.
@@ -38,7 +41,7 @@ struct DataPath::Sges {
     }
     for (size_t index = 0; index < operation.count; ++index) {
       const iovec& buffer = operation.buffers[index];
-      if (buffer.iov_len > kMessageBytesMax - bytes) {
+      if (buffer.iov_len > bytes_max - bytes) {
         return -FI_EMSGSIZE;
       }
       bytes += buffer.iov_len;
@@ -105,6 +108,11 @@ int DataPath::Make(rnicd_session* session, const Options& options, std::unique_p
     return result;
   }
   std::unique_ptr<DataPath> path(new DataPath(options, std::move(transfers)));
+  auto card = RNICD_INIT(rnicd_adapter_info);
+  if (const int result = rnicd_query_adapter(session, &card); result < 0) {
+    return Refused(FI_LOG_EP_CTRL, "asking about the adapter", result);
+  }
+  path->message_bytes_max_ = card.max_transfer_length - kHeaderBytes;
   auto wanted = RNICD_INIT(rnicd_qp_options);
   wanted.receive_queue_depth = ReceiveDepth(options);
   wanted.initiator_queue_depth = TransmitDepth(options);
@@ -186,7 +194,7 @@ ssize_t DataPath::Send(const Operation& operation) {
       rnicd_chain_send_inline(transmit_chain_, payload.bytes.data(), payload.size, flags, context);
     });
   }
-  Sges sges;
+  Sges sges(message_bytes_max_);
   sges.count = 1;
   if (const int result = sges.Add(operation); result < 0) {
     return result;
@@ -200,7 +208,7 @@ ssize_t DataPath::Send(const Operation& operation) {
 }
 
 ssize_t DataPath::Receive(const Operation& operation) {
-  Sges sges;
+  Sges sges(message_bytes_max_);
   sges.count = 1;
   if (const int result = sges.Add(operation); result < 0) {
     return result;
@@ -226,7 +234,7 @@ ssize_t DataPath::Receive(const Operation& operation) {
 }
 
 ssize_t DataPath::Read(const Operation& operation) {
-  Sges sges;
+  Sges sges(message_bytes_max_);
   if (const int result = sges.AddForRma(operation); result < 0) {
     return result;
   }
@@ -249,7 +257,7 @@ void DataPath::AddWrite(const Operation& operation, const Sges& sges, uint32_t f
 }
 
 ssize_t DataPath::Write(const Operation& operation) {
-  Sges sges;
+  Sges sges(message_bytes_max_);
   if (const int result = sges.AddForRma(operation); result < 0) {
     return result;
   }

@@ -79,6 +79,7 @@ class DataPath {
 
   const Options options_;
   const std::shared_ptr<Transfers> transfers_;
+  size_t message_bytes_max_ = 0;
   rnicd_qp* qp_ = nullptr;
   rnicd_chain* transmit_chain_ = nullptr;
   // Silent requests since the last one that completes: only such a one tells that those before it are over.

@@ -252,6 +252,20 @@ TEST_F(Rma, WithAKeyThatIsNotValidFailsOnceAndSaysWhy) {
   EXPECT_EQ(fi_cq_read(pair.client.completions.get(), &none, 1), -FI_EAGAIN);
 }
 
+// The soft card takes 1 GiB.
+TEST_F(Rma, OfMoreThanTheCardTakesIsRefusedAndTheEndpointLives) {
+  Pair pair;
+  const Pages pages(4096);
+  const Owned<fid_mr> region = pair.client.Register(pages.data(), 4096, FI_WRITE | FI_SEND);
+  fid_ep* const endpoint = pair.client_endpoint.get();
+  EXPECT_EQ(fi_write(endpoint, pages.data(), size_t{1} << 30, fi_mr_desc(region.get()), 0, 0, 1, Context(1)),
+            -FI_EMSGSIZE);
+  EXPECT_EQ(fi_send(endpoint, pages.data(), size_t{1} << 30, fi_mr_desc(region.get()), 0, Context(2)), -FI_EMSGSIZE);
+  ASSERT_EQ(fi_recv(pair.server_endpoint.get(), nullptr, 0, nullptr, 0, Context(1)), 0);
+  ASSERT_EQ(fi_send(endpoint, nullptr, 0, nullptr, 0, Context(3)), 0);
+  EXPECT_EQ(pair.client.NextCompletion().op_context, Context(3));
+}
+
 TEST_F(Ends, InjectionThatFailsIsReportedToNobody) {
   Pair pair;
   ASSERT_EQ(fi_inject_write(pair.client_endpoint.get(), "x", 1, 0, 4096, 0xffff0001), 0);
