@@ -12,7 +12,8 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-_TESTS = Path(__file__).resolve().parents[2]
+_HERE = Path(__file__).resolve().parent
+_TESTS = _HERE.parents[1]
 sys.path += [str(_TESTS / "support"), str(_TESTS / "python")]
 from daemon import Daemon
 
@@ -44,10 +45,10 @@ class ProgramTest(unittest.TestCase):
             shutil.copy(library, self.folder)
         self.daemon = self.start_daemon("daemon")
 
-    def start_daemon(self, name):
+    def start_daemon(self, name, *flags):
         folder = self.folder / name
         folder.mkdir()
-        daemon = Daemon(folder)
+        daemon = Daemon(folder, *flags)
         self.addCleanup(daemon.stop)
         return daemon
 
@@ -67,8 +68,12 @@ class ProgramTest(unittest.TestCase):
         self.addCleanup(self._end, child)
         return child
 
-    def start_job(self, ranks, program, *arguments, **environment):
-        return self.start("mpirun", "-np", ranks, program, *arguments, **environment)
+    def mpirun(self, ranks, *program):
+        """The command of a job."""
+        return ("mpirun", "-np", ranks, *program)
+
+    def start_job(self, ranks, *program, **environment):
+        return self.start(*self.mpirun(ranks, *program), **environment)
 
     def finish(self, child):
         """(status, stdout, stderr) of a program that ends by itself."""
@@ -86,19 +91,26 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(status, 0, out + err)
         return out
 
-    def run_job(self, ranks, program, *arguments, **environment):
+    def run_job(self, ranks, *program, **environment):
         """The output of a job that succeeds, and of which the daemon keeps nothing."""
-        out = self.run_well("mpirun", "-np", ranks, program, *arguments, **environment)
+        out = self.run_well(*self.mpirun(ranks, *program), **environment)
         self.assert_nothing_is_left()
         return out
 
     def built(self, name):
-        """The program of the C source of that name."""
+        """The MPI program of that name."""
+        return self._compiled(name, "mpicc", "-pthread", _HERE / "mpi" / f"{name}.c")
+
+    def built_with_library(self, name):
+        """The program of that name that uses the C library."""
+        return self._compiled(name, "cc", "-I", _HERE.parents[2] / "client/c", _HERE / f"{name}.c",
+                              self.folder / "librnicd.so.0")
+
+    def _compiled(self, name, *command):
         program = self.folder / name
         if not program.exists():
-            source = Path(__file__).parent / "mpi" / f"{name}.c"
-            subprocess.run(["mpicc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, source,
-                            "-Wl,--as-needed", "-lfabric"], check=True)
+            subprocess.run([*command, "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, "-Wl,--as-needed", "-lfabric"],
+                           check=True)
         return program
 
     def check(self, ranks, name, *arguments, **environment):
@@ -116,8 +128,11 @@ class ProgramTest(unittest.TestCase):
         return found
 
     def assert_nothing_is_left(self):
-        self.daemon.wait_until_empty()
-        status = self.daemon.status()
+        self.assert_holds_nothing(self.daemon)
+
+    def assert_holds_nothing(self, daemon):
+        daemon.wait_until_empty()
+        status = daemon.status()
         self.assertEqual((status["registered_pages"], status["device_regions"], status["fd_tickets"]), (0, 0, 0), status)
 
     @staticmethod
