@@ -154,7 +154,7 @@ ARROWS = {
     # What only librnicd.so has.
     "client/c/shared": [],
     # The provider for libfabric, which uses the C interface alone.
-    "client/libfabric/info": ["client/libfabric", "base/files"],
+    "client/libfabric/info": ["client/libfabric", "client/libfabric/connection", "base/files"],
     "client/libfabric/connection": ["client/libfabric", "base/files", "base"],
     "client/libfabric": ["client/libfabric/info", "client/libfabric/connection", "client/c", "base/files", "base"],
     "client/admin": ["client/cpp/channel", "client/cpp", "base", "proto"],

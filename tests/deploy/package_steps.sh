@@ -181,8 +181,9 @@ try_libfabric() {
   ping_pong -p 'rnicd;ofi_rxm' -e rdm -m tagged
   before=$(grep -c 'session opened .*uid=65534' /try/rnicd.log)
   install -d -o 65534 -m 0700 /try/job
-  expect "a sum of Open MPI" "$("${as_user[@]}" env HOME=/try/job TMPDIR=/try/job OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi \
-    OMPI_MCA_mtl_ofi_provider_include='rnicd;ofi_rxm' mpirun --oversubscribe --bind-to none -np 3 python3 -c '
+  expect "a sum of Open MPI" "$("${as_user[@]}" env HOME=/try/job TMPDIR=/try/job FI_RNICD_INTERFACE=lo \
+    OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi OMPI_MCA_mtl_ofi_provider_include='rnicd;ofi_rxm' \
+    mpirun --oversubscribe --bind-to none -np 3 python3 -c '
 from mpi4py import MPI
 total = MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)
 if MPI.COMM_WORLD.rank == 0: print(total)' 2>/try/mpi.log)" 6

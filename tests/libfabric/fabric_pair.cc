@@ -51,6 +51,7 @@ Info Hints() {
 
 LibfabricTest::LibfabricTest(const std::vector<std::string>& flags) : DaemonTest(flags) {
   setenv("RNICD_SOCKET_DIR", daemon().socket_dir().c_str(), 1);
+  setenv("FI_RNICD_INTERFACE", "lo", 1);
 }
 
 Program::Program(const fi_info* hints, fi_wait_obj wait) : info(Offered(hints != nullptr ? hints : Hints().get())) {

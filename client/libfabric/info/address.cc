@@ -1,13 +1,16 @@
 #include "client/libfabric/info/address.h"
 
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <rdma/fi_errno.h>
 #include <sys/socket.h>
 
 #include <memory>
+#include <string_view>
 
 #include "base/files/unique_fd.h"
+#include "client/libfabric/connection/socket_folder.h"
 #include "client/libfabric/provider.h"
 #include "client/libfabric/socket_address.h"
 
@@ -86,6 +89,47 @@ sockaddr_storage SourceTowards(sockaddr_storage address) {
   return address;
 }
 
+// The interface that the user chose; null: none.
+const char* InterfaceName() {
+  static const int defined =
+      fi_param_define(&Provider(), "interface", FI_PARAM_STRING,
+                      "Interface at which programs listen that name no address; none: the first one but loopback");
+  char* name = nullptr;
+  const bool is_set = defined == 0 && fi_param_get_str(&Provider(), "interface", &name) == 0;
+  return is_set && name != nullptr && *name != '\0' ? name : nullptr;
+}
+
+bool Fits(const ifaddrs& interface, int family, const char* name) {
+  const sockaddr* const address = interface.ifa_addr;
+  if (address == nullptr || address->sa_family != family || (interface.ifa_flags & IFF_UP) == 0) {
+    return false;
+  }
+  if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr)) {
+    return false;
+  }
+  return name == nullptr ? (interface.ifa_flags & IFF_LOOPBACK) == 0 : std::string_view(interface.ifa_name) == name;
+}
+
+// The address of a program that names none. In a shared folder addresses are only names.
+int OwnAddress(int family, sockaddr_storage* source) {
+  *source = LoopbackOf(family);
+  if (!SocketFolder().empty()) {
+    return 0;
+  }
+  ifaddrs* first = nullptr;
+  // Where it fails, as in a sandbox without netlink, there are none.
+  (void)!getifaddrs(&first);
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> interfaces(first, freeifaddrs);
+  const char* const name = InterfaceName();
+  if (const sockaddr* const chosen = ChooseAddress(first, family, name); chosen != nullptr) {
+    LoadAddress(chosen, sizeof(sockaddr_in6), source);
+  } else if (name != nullptr) {
+    RNICD_FI_WARN(FI_LOG_CORE, "FI_RNICD_INTERFACE: no interface %s that is up has an address to listen at\n", name);
+    return -FI_ENODATA;
+  }
+  return 0;
+}
+
 }  // namespace
 
 uint64_t FormatOf(const void* address, size_t bytes) {
@@ -97,6 +141,19 @@ uint64_t FormatOf(const void* address, size_t bytes) {
     return FI_SOCKADDR;
   }
   return copy.ss_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+}
+
+const sockaddr* ChooseAddress(const ifaddrs* interfaces, int family, const char* name) {
+  if (family == AF_UNSPEC) {
+    const sockaddr* const four = ChooseAddress(interfaces, AF_INET, name);
+    return four != nullptr ? four : ChooseAddress(interfaces, AF_INET6, name);
+  }
+  for (const ifaddrs* interface = interfaces; interface != nullptr; interface = interface->ifa_next) {
+    if (Fits(*interface, family, name)) {
+      return interface->ifa_addr;
+    }
+  }
+  return nullptr;
 }
 
 int SetAddresses(const AddressRequest& request, fi_info& info) {
@@ -121,7 +178,11 @@ int SetAddresses(const AddressRequest& request, fi_info& info) {
   }
   const bool has_destination = AddressBytes(destination) != 0;
   if (AddressBytes(source) == 0) {
-    source = has_destination ? SourceTowards(destination) : LoopbackOf(family);
+    if (has_destination) {
+      source = SourceTowards(destination);
+    } else if (const int error = OwnAddress(family, &source); error != 0) {
+      return error;
+    }
   }
   info.addr_format = source.ss_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
   const bool set = SetInfoAddress(source, &info.src_addr, &info.src_addrlen) &&

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <ifaddrs.h>
 #include <rdma/fabric.h>
+#include <sys/socket.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,9 +24,15 @@ struct AddressRequest {
   const fi_info& hints;
 };
 
-// Sets the addresses of `info` and their format. There is always a source: without anything asked port 0 of the
-// loopback address, with a destination one that can reach it. Errors: -FI_EINVAL FI_SOURCE without node and service;
-// -FI_ENODATA not resolved; -FI_ENOMEM. Source: fi_getinfo(3).
+// The first address of the interface with that name, or, without a name, of any but the loopback device; null for none.
+// Interfaces must be up. AF_UNSPEC takes IPv6 after IPv4; a link-local address is none, since it has no meaning on
+// another host.
+const sockaddr* ChooseAddress(const ifaddrs* interfaces, int family, const char* name);
+
+// Sets the addresses of `info` and their format. There is always a source, with port 0 unless one is asked for: with a
+// destination an address that can reach it, without anything asked one of the interface FI_RNICD_INTERFACE, by default
+// the first that others can reach, else the loopback address. Errors: -FI_EINVAL FI_SOURCE without node and service;
+// -FI_ENODATA not resolved, or no such interface; -FI_ENOMEM. Source: fi_getinfo(3).
 int SetAddresses(const AddressRequest& request, fi_info& info);
 
 }  // namespace rnicd::fi

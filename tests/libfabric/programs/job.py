@@ -54,7 +54,7 @@ class ProgramTest(unittest.TestCase):
 
     def environment(self, over_rnicd=True, **more):
         own = {"HOME": str(self.folder), "TMPDIR": str(self.folder), "RNICD_SOCKET_DIR": self.daemon.socket_dir,
-               "FI_PROVIDER_PATH": str(self.folder), "LD_LIBRARY_PATH": str(self.folder)}
+               "FI_PROVIDER_PATH": str(self.folder), "LD_LIBRARY_PATH": str(self.folder), "FI_RNICD_INTERFACE": "lo"}
         return {**_ALWAYS, **own, **(_OVER_RNICD if over_rnicd else {}), **more}
 
     def start(self, *command, **environment):

@@ -32,6 +32,21 @@ class Messages(job.ProgramTest):
         self.check(2, "threads")
 
 
+class Hosts(job.ProgramTest):
+    def run_on_both(self, name, *arguments):
+        """Runs a program that checks what it receives, and that finds the other rank by an address of its own choice."""
+        script = shutil.copy(_HERE / "two_hosts.sh", self.folder)
+        out = self.run_well("sh", script, self.built(name), *arguments, FI_RNICD_INTERFACE="")
+        self.assertEqual(out, "all is well\n")
+        self.assert_nothing_is_left()
+
+    def test_collectives(self):
+        self.run_on_both("collectives")
+
+    def test_random_messages(self):
+        self.run_on_both("messages", 43, 2000)
+
+
 class Mpi4py(job.ProgramTest):
     def pickles(self, ranks, grpc):
         shutil.copy(_HERE / "pickles.py", self.folder)

@@ -5,5 +5,5 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "$0")/../../../scripts/lib.sh"
 
-install_tools hpcc python3-mpi4py lammps
+install_tools hpcc iproute2 python3-mpi4py lammps
 /usr/bin/python3 tests/libfabric/programs/night_test.py "$@"
