@@ -3,8 +3,11 @@
 #include <rdma/fi_errno.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "client/libfabric/domain.h"
@@ -45,6 +48,25 @@ uint32_t RightsOf(uint64_t access) {
 
 }  // namespace
 
+namespace {
+
+// The pages that the daemon populates count against the tenant's rate of calls, also where sealing them is refused
+// then: ranks that try again at once, as RxM does, would never get below the rate.
+int ReplaceAtTheTenantsRate(rnicd_session* session, void* address, size_t bytes, rnicd_memory** memory) {
+  constexpr std::chrono::milliseconds kFirst{100};
+  constexpr std::chrono::milliseconds kLongest{6400};
+  for (std::chrono::milliseconds wait = kFirst;; wait *= 2) {
+    const int result = rnicd_replace_memory(session, address, bytes, memory);
+    if (result >= 0 || rnicd_last_error()->reason != RNICD_REASON_RATE_LIMITED || wait > kLongest) {
+      return result;
+    }
+    std::this_thread::sleep_for(
+        std::max(wait, std::chrono::milliseconds(static_cast<int64_t>(rnicd_last_error()->retry_after_ms))));
+  }
+}
+
+}  // namespace
+
 int Memory::FindOrReplace(const PageRange& wanted, std::shared_ptr<Pages>* pages) {
   for (auto entry = replaced_.begin(); entry != replaced_.end();) {
     const std::shared_ptr<Pages> known = entry->second.lock();
@@ -71,7 +93,7 @@ int Memory::Replace(const PageRange& wanted, std::shared_ptr<Pages>* pages) {
   made->range = wanted;
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
   auto* const address = reinterpret_cast<void*>(wanted.begin);
-  const int result = rnicd_replace_memory(domain_.session(), address, wanted.bytes(), &made->memory);
+  const int result = ReplaceAtTheTenantsRate(domain_.session(), address, wanted.bytes(), &made->memory);
   if (result < 0) {
     return Refused(FI_LOG_MR, "replacing the buffer's pages", result == -EINVAL ? -FI_EOPNOTSUPP : result);
   }
