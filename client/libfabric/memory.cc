@@ -3,7 +3,6 @@
 #include <rdma/fi_errno.h>
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>
@@ -60,8 +59,7 @@ int ReplaceAtTheTenantsRate(rnicd_session* session, void* address, size_t bytes,
     if (result >= 0 || rnicd_last_error()->reason != RNICD_REASON_RATE_LIMITED || wait > kLongest) {
       return result;
     }
-    std::this_thread::sleep_for(
-        std::max(wait, std::chrono::milliseconds(static_cast<int64_t>(rnicd_last_error()->retry_after_ms))));
+    std::this_thread::sleep_for(wait);
   }
 }
 

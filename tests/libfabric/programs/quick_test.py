@@ -71,6 +71,9 @@ class Messages(job.ProgramTest):
     def test_ring_of_four(self):
         self.check(4, "ring")
 
+    def test_message_of_more_than_64_mib(self):
+        self.check(2, "ring", (64 << 20) + 1)
+
     def test_collectives_of_two(self):
         self.check(2, "collectives")
 
