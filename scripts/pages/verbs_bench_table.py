@@ -21,7 +21,7 @@ def ratio(value):
     return f"{value:.2f}" if value < 10 else f"{value:.0f}"
 
 
-def pages(count, kind=""):
+def pages(count, kind):
     return f"{count} {kind}page{'s' if count > 1 else ''}"
 
 
@@ -35,17 +35,6 @@ def registration(rows):
         fresh = ratio(us["direct_fresh"] / direct) if "direct_fresh" in us else ""
         through, calls = ratio(us["rnicd"] / direct), ratio(us["empty_calls"] / direct)
         yield f"| {size(labels['page_bytes'])} | {what} | {fresh} | {through} | {calls} |"
-
-
-def large_region(rows):
-    """What of the daemon's part is that another process does it."""
-    for labels, us in rows:
-        if "asked" in us:
-            there, rest = us["asked"] - us["asked_for_page"], us["rnicd"] - us["empty_calls"]
-            yield (
-                f"{size(labels['bytes'])} registered by another process that is asked through a socket, without the "
-                f"asking: {ratio(there / us['direct'])}; by rnicd, without the calls: {ratio(rest / us['direct'])}."
-            )
 
 
 READY = (
@@ -82,25 +71,6 @@ def fast(rows):
             yield f"| {pages(labels['pages'], scattered)} | {' | '.join(cells)} |"
 
 
-def module(rows):
-    """Not ratios: nothing else does the same."""
-    requests = ", ".join(f"{ratio(us['request'])} us for {pages(labels['pages'])}" for labels, us in rows)
-    yield f"A request of a chain of 64 in the kernel module alone, scattered pages: {requests}."
-
-
-def module_map(rows):
-    for labels, us in rows:
-        yield (
-            f"{size(labels['bytes'])} mapped for the card by the module alone, {pages(labels['block'])} at a time: "
-            f"{ratio(us['page'])} us a page."
-        )
-
-
-def mapping(rows):
-    for labels, us in rows:
-        yield f"{size(labels['bytes'])} mapped logically through rnicd, which pins nothing yet: {ratio(us['page'])} us a page."
-
-
 WRITE = (
     ("direct", "by itself, polling the completion queue"),
     ("direct_event", "by itself, sleeping until the queue's event"),
@@ -122,13 +92,9 @@ def tables(path):
     parts = []
     for name, make in (
         ("registration", registration),
-        ("registration", large_region),
         ("ready", ready),
         ("write", write),
         ("fast", fast),
-        ("module", module),
-        ("module_map", module_map),
-        ("mapping", mapping),
     ):
         chosen = [(row["labels"], row["us"]) for row in rows if row["table"] == name]
         lines = list(make(chosen)) if chosen else []
