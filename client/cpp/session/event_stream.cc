@@ -55,6 +55,10 @@ bool EventStream::Await(Instant deadline, absl::FunctionRef<bool()> done) {
   for (;;) {
     const uint64_t taken = channel_->events_taken();
     Take();
+    {
+      // Another thread may have taken an event already and still deliver it, under the lock.
+      MutexLock lock(mutex_);
+    }
     if (done()) {
       return true;
     }
