@@ -23,6 +23,9 @@ using LogicalMappingId = StrongId<struct LogicalMappingIdTag>;
 using CompletionQueueId = StrongId<struct CompletionQueueIdTag>;
 using QueuePairId = StrongId<struct QueuePairIdTag>;
 using MemoryWindowId = StrongId<struct MemoryWindowIdTag>;
+using ListenerId = StrongId<struct ListenerIdTag>;
+using ConnectorId = StrongId<struct ConnectorIdTag>;
+using SharedEndpointId = StrongId<struct SharedEndpointIdTag>;
 using RingId = StrongId<struct RingIdTag>;
 using GrantId = StrongId<struct GrantIdTag>;
 

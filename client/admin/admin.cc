@@ -80,6 +80,16 @@ absl::StatusOr<std::vector<v1::RegionInfo>> Admin::Regions() {
   return FetchAll<v1::RegionInfo>(kListRegions, [](const auto& response) -> const auto& { return response.regions(); });
 }
 
+absl::StatusOr<std::vector<v1::ListenerInfo>> Admin::Listeners() {
+  return FetchAll<v1::ListenerInfo>(kListListeners,
+                                    [](const auto& response) -> const auto& { return response.listeners(); });
+}
+
+absl::StatusOr<std::vector<v1::ConnectionInfo>> Admin::Connections() {
+  return FetchAll<v1::ConnectionInfo>(kListConnections,
+                                      [](const auto& response) -> const auto& { return response.connections(); });
+}
+
 absl::StatusOr<std::vector<v1::TenantInfo>> Admin::Tenants() {
   RNICD_ASSIGN_OR_RETURN(const v1::ListTenantsResponse response, Call(kListTenants, {}));
   return std::vector<v1::TenantInfo>(response.tenants().begin(), response.tenants().end());

@@ -32,6 +32,8 @@ class Admin {
   absl::StatusOr<bool> Live() { return Serving("rnicd.live"); }
   absl::StatusOr<std::vector<v1::SessionInfo>> Sessions();
   absl::StatusOr<std::vector<v1::RegionInfo>> Regions();
+  absl::StatusOr<std::vector<v1::ListenerInfo>> Listeners();
+  absl::StatusOr<std::vector<v1::ConnectionInfo>> Connections();
   absl::StatusOr<std::vector<v1::TenantInfo>> Tenants();
   absl::StatusOr<v1::InspectSessionResponse> Inspect(uint64_t session_id);
   // A StateDump as JSON.

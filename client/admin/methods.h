@@ -9,6 +9,8 @@ namespace rnicd::inline client {
 RNICD_METHOD(AdminService, GetStatus);
 RNICD_METHOD(AdminService, ListSessions);
 RNICD_METHOD(AdminService, ListRegions);
+RNICD_METHOD(AdminService, ListListeners);
+RNICD_METHOD(AdminService, ListConnections);
 RNICD_METHOD(AdminService, ListTenants);
 RNICD_METHOD(AdminService, InspectSession);
 RNICD_METHOD(AdminService, DumpState);

@@ -1088,6 +1088,10 @@ enum rnicd_reason {
   RNICD_REASON_QUOTA_LOGICAL_PAGES = 138,
   // too many bytes of the daemon's own memory for what the caller holds
   RNICD_REASON_QUOTA_HEAP_BYTES = 139,
+  // too many listeners
+  RNICD_REASON_QUOTA_LISTENERS = 218,
+  // too many connectors
+  RNICD_REASON_QUOTA_CONNECTORS = 219,
   // too many rings
   RNICD_REASON_QUOTA_RINGS = 190,
 
@@ -1138,6 +1142,44 @@ enum rnicd_reason {
   RNICD_REASON_RING_BROKEN = 191,
   // the daemon serves no rings, or has no descriptor or memory for another
   RNICD_REASON_RINGS_UNAVAILABLE = 192,
+
+  // --- Connections
+  // nobody listens at the peer's address, or the peer has rejected the connection
+  RNICD_REASON_CONNECTION_REFUSED = 200,
+  // the peer has given up the connection
+  RNICD_REASON_CONNECTION_ABORTED = 201,
+  // the peer has not answered in time
+  RNICD_REASON_CONNECTION_TIMED_OUT = 202,
+  // the connector was closed before the request had ended
+  RNICD_REASON_CONNECTION_CANCELLED = 203,
+  // the connector is not in a state for this call
+  RNICD_REASON_CONNECTOR_STATE = 204,
+  // the connector or the queue pair is connected, or connecting
+  RNICD_REASON_CONNECTION_ACTIVE = 205,
+  // the adapter has no route to the peer's network
+  RNICD_REASON_NETWORK_UNREACHABLE = 206,
+  // the peer's host does not answer
+  RNICD_REASON_HOST_UNREACHABLE = 207,
+  // the address and port are taken
+  RNICD_REASON_ADDRESS_IN_USE = 208,
+  // the address is not one of this adapter, or no peer can have it
+  RNICD_REASON_ADDRESS_INVALID = 209,
+  // a connection between these two addresses and ports exists
+  RNICD_REASON_CONNECTION_EXISTS = 210,
+  // no port is left that the caller may use
+  RNICD_REASON_PORTS_EXHAUSTED = 211,
+  // the listener listens already, or not yet
+  RNICD_REASON_LISTENER_STATE = 212,
+  // the private data are longer than the adapter carries
+  RNICD_REASON_PRIVATE_DATA_TOO_LONG = 213,
+  // the policy does not let the caller listen at this address, or reach it
+  RNICD_REASON_ADDRESS_NOT_PERMITTED = 214,
+  // no listener on this node has this name
+  RNICD_REASON_NAME_NOT_FOUND = 215,
+  // another listener has this name
+  RNICD_REASON_NAME_TAKEN = 216,
+  // the connection was made without reads in this direction
+  RNICD_REASON_READS_NOT_AGREED = 217,
 
   // --- Posted requests that failed: in completions only, never in a call
   // the request was not executed: the queue pair was flushed, disconnected or closed, or failed before

@@ -108,6 +108,9 @@ class QueuePair {
   // Does what the destructor does and returns the outcome, within ClientOptions::call_deadline.
   absl::Status Close();
 
+  // For Connector. Null when closed or moved from.
+  std::shared_ptr<Connection> connection() const;
+
  private:
   struct Open;
 

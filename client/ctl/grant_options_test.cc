@@ -42,7 +42,10 @@ TEST(GrantOptions, EveryOptionIsRead) {
                                "--sessions",       "2",
                                "--rate",           "1000",
                                "--limits",         "cq_entries=4096,registered_bytes=128MiB",
-                               "--session-limits", "pinned_bytes=16MiB,regions=3"});
+                               "--session-limits", "pinned_bytes=16MiB,regions=3",
+                               "--listen",         "10.98.0.1@7000-7010",
+                               "--connect",        "10.98.0.0/16,fd00::/8@7000",
+                               "--accept",         "10.98.0.0/16"});
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_EQ(request->pod_uid(), "0123456789abcdef0123456789abcdef");
   EXPECT_EQ(request->lifetime_ms(), 7u * 24 * 3'600'000);
@@ -56,6 +59,9 @@ TEST(GrantOptions, EveryOptionIsRead) {
   EXPECT_EQ(request->limits().registered_bytes(), 128u << 20);
   EXPECT_EQ(request->session_limits().pinned_bytes(), 16u << 20);
   EXPECT_EQ(request->session_limits().regions(), 3u);
+  EXPECT_EQ(request->connections().ShortDebugString(),
+            "listen { prefix: \"10.98.0.1\" first_port: 7000 last_port: 7010 } connect { prefix: \"10.98.0.0/16\" } "
+            "connect { prefix: \"fd00::/8\" first_port: 7000 last_port: 7000 } accept { prefix: \"10.98.0.0/16\" }");
 }
 
 TEST(GrantOptions, MistakesAreNamed) {
@@ -72,6 +78,8 @@ TEST(GrantOptions, MistakesAreNamed) {
       {{"--name=x", "--limits=regions"},
        "option --limits: 'regions' is not a limit and its value, such as regions=100"},
       {{"--name=x", "--regions=1", "--limits=regions=2"}, "option --limits: regions is given twice"},
+      {{"--name=x", "--connect=10.98.0.1/16"},
+       "option --connect: '10.98.0.1/16' is not an address, or a prefix such as 10.98.0.0/16"},
       {{"--name=x", "--lifetime=0"},
        "option --lifetime: '0' is not a duration such as 500ms, 30s, 5m or 1h, from 1 ms to 3652 d 10 h"},
       {{"--name=x", "--lifetime=4000d"},

@@ -99,8 +99,9 @@ constinit const CommandSpec kHelpCommand = {
     .examples = "rnicctl help\nrnicctl help register\n",
     .argument_name = "COMMAND",
     .argument_choices =
-        "adapters alloc register demo selftest pingpong regions sessions status health tenants top inspect evict grant "
-        "doors drain log-level reload dump completion version",
+        "adapters alloc register demo selftest pingpong regions sessions listeners connections status health tenants "
+        "top "
+        "inspect evict grant doors drain log-level reload dump completion version",
     .run = RunHelp,
 };
 

@@ -83,7 +83,7 @@ TEST(Completion, BashOffersCommandsOptionsAndValues) {
   EXPECT_EQ(Complete("rnicctl grant re", 3), "revoke\n");
   EXPECT_EQ(Complete("rnicctl grant create --do", 4), "--door\n");
   EXPECT_EQ(Complete("rnicctl do", 2), "doors\n");
-  EXPECT_EQ(Complete("rnicctl grant create --li", 4), "--lifetime --limits\n");
+  EXPECT_EQ(Complete("rnicctl grant create --li", 4), "--lifetime --limits --listen\n");
   EXPECT_EQ(Complete("rnicctl log-level de", 3), "debug\n");
   EXPECT_EQ(Complete("rnicctl demo fast-register --p", 4), "--pages\n");
   EXPECT_EQ(Complete("rnicctl help de", 3), "demo\n");

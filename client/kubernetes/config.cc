@@ -4,11 +4,13 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/files/paths.h"
+#include "client/admin/address_ranges.h"
 #include "client/admin/amounts.h"
 
 ABSL_FLAG(std::string, admin_socket_dir, "/run/rnicd-admin", "directory of the daemon's admin.sock");
@@ -35,8 +37,14 @@ ABSL_FLAG(
     std::string, grant_limits,
     "regions=65536,memory_objects=1024,fast_register_pages=4194304,queue_pairs=256,queue_entries=262144,"
     "completion_queues=256,cq_entries=262144,windows=4096,logical_mappings=4096,adapters=64,protection_domains=256,"
-    "pending_requests=1024,posted_pages=4194304,logical_pages=16777216,heap_bytes=512MiB,sessions=64",
+    "pending_requests=1024,posted_pages=4194304,logical_pages=16777216,heap_bytes=512MiB,sessions=64,"
+    "listeners=64,connectors=1024",
     "limits of each container other than bytes of its memory, by the names of policy.proto");
+ABSL_FLAG(std::string, grant_listen, "",
+          "where each container may listen: prefixes, each with ports or not: 10.98.0.1,10.98.0.0/16@7000-7010");
+ABSL_FLAG(std::string, grant_connect, "",
+          "what each container may reach besides itself, likewise; queue pairs without regard to ports");
+ABSL_FLAG(std::string, grant_accept, "", "prefixes of peers whose requests its listeners get");
 ABSL_FLAG(int64_t, registered_times, 4, "how many times over a container may register its bytes; 1 to 1024");
 ABSL_FLAG(int64_t, revoke_grace_ms, 60000,
           "time after which a grant is revoked when its pod is gone; 1000 to 86400000");
@@ -109,6 +117,16 @@ log::Options LogOptions(Reader& reader) {
   return options;
 }
 
+void ReadConnections(Reader& reader, v1::ConnectionPolicy& connections) {
+  const std::pair<std::string_view, const absl::Flag<std::string>&> lists[] = {
+      {"listen", FLAGS_grant_listen}, {"connect", FLAGS_grant_connect}, {"accept", FLAGS_grant_accept}};
+  for (const auto& [name, flag] : lists) {
+    if (const absl::Status status = AddRanges(name, absl::GetFlag(flag), connections); !status.ok()) {
+      reader.AddError(flag, std::string(status.message()));
+    }
+  }
+}
+
 GrantOptions GrantOptionsFrom(Reader& reader) {
   GrantOptions options;
   const absl::Status limits = LimitSetter(options.limits).SetList(absl::GetFlag(FLAGS_grant_limits));
@@ -119,6 +137,7 @@ GrantOptions GrantOptionsFrom(Reader& reader) {
     reader.AddError(FLAGS_grant_limits,
                     "must not name bytes of memory: they follow from the devices and --registered_times");
   }
+  ReadConnections(reader, options.connections);
   options.registered_times = reader.Number(FLAGS_registered_times, 1, 1024);
   options.grace = reader.Milliseconds(FLAGS_revoke_grace_ms, 1000, 86400000);
   return options;

@@ -65,6 +65,20 @@ TEST_F(PluginConfig, BytesFollowFromDevicesAlone) {
   EXPECT_THAT(Errors(), ElementsAre(StartsWith("--grant_limits: must not name bytes")));
 }
 
+TEST_F(PluginConfig, ContainersConnectWithNobodyUnlessTheOperatorSaysWhom) {
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.grants.connections.ByteSizeLong(), 0u);
+  Set("grant_listen", "10.98.0.1@7000-7010");
+  Set("grant_connect", "10.98.0.0/16,fd00::/8");
+  Set("grant_accept", "10.98.0.0/16");
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_EQ(config_.grants.connections.ShortDebugString(),
+            "listen { prefix: \"10.98.0.1\" first_port: 7000 last_port: 7010 } connect { prefix: \"10.98.0.0/16\" } "
+            "connect { prefix: \"fd00::/8\" } accept { prefix: \"10.98.0.0/16\" }");
+  Set("grant_accept", "10.98.0.0/16@7000");
+  EXPECT_THAT(Errors(), ElementsAre(StartsWith("--grant_accept: '10.98.0.0/16@7000'")));
+}
+
 TEST_F(PluginConfig, TheEnvironmentNamesTheServerWhenANodeNameIsSet) {
   setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
   setenv("KUBERNETES_SERVICE_PORT", "6443", 1);

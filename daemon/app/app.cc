@@ -21,6 +21,7 @@
 #include "daemon/app/observing/serving_parts.h"
 #include "daemon/audit/audit_log.h"
 #include "daemon/core/memory/ticket_table.h"
+#include "daemon/core/request/address_book.h"
 #include "daemon/core/request/alarms.h"
 #include "daemon/core/request/node.h"
 #include "daemon/core/request/operations.h"
@@ -113,6 +114,7 @@ struct App::Core {
   std::optional<core::LingeringMemory> lingering;
   std::optional<core::TicketTable> tickets;
   std::optional<core::Alarms> alarms;
+  std::optional<core::AddressBook> addresses;
   std::optional<core::TenantDirectory> tenants;
   // Null without rings.
   std::unique_ptr<rings::RingThreads> rings;
@@ -233,6 +235,7 @@ absl::Status App::StartCore(core::Policy policy) {
   parts.reapers.emplace(kReaperThreads);
   front_ = std::make_unique<Front>(clock_);
   parts.tickets.emplace(random_, clock_, config_.ticket_lifetime);
+  parts.addresses.emplace(random_);
   const auto ledger = std::make_shared<core::Ledger>(config_.limits.node, nullptr);
   parts.tenants.emplace(std::move(policy), ledger, random_, clock_, config_.metrics_max_tenants);
   if (!config_.memory_pool.empty()) {
@@ -256,6 +259,7 @@ absl::Status App::StartCore(core::Policy policy) {
                  .tickets = *parts.tickets,
                  .lingering = *parts.lingering,
                  .tenants = *parts.tenants,
+                 .addresses = *parts.addresses,
                  .draining = parts.draining,
                  .limits = config_.limits,
                  .ledger = ledger,

@@ -11,6 +11,7 @@
 #include "grpc/health/v1/health.pb.h"
 #include "rnicd/v1/adapter_service.pb.h"
 #include "rnicd/v1/admin_service.pb.h"
+#include "rnicd/v1/connection_service.pb.h"
 #include "rnicd/v1/memory_service.pb.h"
 #include "rnicd/v1/queue_service.pb.h"
 #include "rnicd/v1/ring_service.pb.h"
@@ -35,6 +36,7 @@ std::set<std::string> MethodsOfTheWire() {
   AddMethods(*v1::ListAdaptersRequest::descriptor()->file(), methods);
   AddMethods(*v1::AllocateMemoryRequest::descriptor()->file(), methods);
   AddMethods(*v1::CreateCqRequest::descriptor()->file(), methods);
+  AddMethods(*v1::CreateListenerRequest::descriptor()->file(), methods);
   AddMethods(*v1::OpenRingRequest::descriptor()->file(), methods);
   AddMethods(*v1::GetStatusRequest::descriptor()->file(), methods);
   AddMethods(*grpc::health::v1::HealthCheckRequest::descriptor()->file(), methods);

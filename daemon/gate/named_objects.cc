@@ -8,14 +8,16 @@
 #include <iterator>
 #include <string_view>
 
+#include "rnicd/v1/connection_service.pb.h"
+
 namespace rnicd::gate {
 namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Name and pod of a grant, name of an adapter, log level.
-constexpr std::string_view kHarmlessTexts[] = {"name", "pod_uid", "adapter_name", "level"};
+// Name and pod of a grant, name of an adapter, log level, name and address of a listener.
+constexpr std::string_view kHarmlessTexts[] = {"name", "pod_uid", "adapter_name", "level", "full_name", "peer_name"};
 constexpr size_t kTextBytesMax = 64;
 
 // The value of an integer field; empty if not worth logging.
@@ -44,6 +46,17 @@ std::string HarmlessText(const Message& message, const FieldDescriptor& field) {
   return text;
 }
 
+bool IsAddress(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+         field.message_type() == v1::NetworkAddress::descriptor();
+}
+
+std::string AddressText(const Message& message) {
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
+  return HarmlessText(message, *type.FindFieldByNumber(v1::NetworkAddress::kAddressFieldNumber)) + ":" +
+         NumberOf(message, *type.FindFieldByNumber(v1::NetworkAddress::kPortFieldNumber));
+}
+
 // "mr_id=17 ", or empty.
 std::string Named(const Message& message, const FieldDescriptor& field) {
   const std::string& name = field.name();
@@ -57,6 +70,8 @@ std::string Named(const Message& message, const FieldDescriptor& field) {
     value = known && field.type() == FieldDescriptor::TYPE_STRING ? HarmlessText(message, field) : "";
   } else if (name.ends_with("_id")) {
     value = NumberOf(message, field);
+  } else if (IsAddress(field) && message.GetReflection()->HasField(message, &field)) {
+    value = AddressText(message.GetReflection()->GetMessage(message, &field));
   }
   return value.empty() || value == "0" ? "" : name + "=" + value + " ";
 }

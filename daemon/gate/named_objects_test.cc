@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "rnicd/v1/adapter_service.pb.h"
 #include "rnicd/v1/admin_service.pb.h"
+#include "rnicd/v1/connection_service.pb.h"
 #include "rnicd/v1/memory_service.pb.h"
 #include "rnicd/v1/queue_service.pb.h"
 #include "rnicd/v1/session_service.pb.h"
@@ -110,6 +111,16 @@ TEST(NamedObjects, AGrantIsNamedButItsSecretIsNot) {
   EXPECT_EQ(NamedObjects(&request, &response), "name=pod-7 pod_uid=1b2c3d4e-0000-4000-8000-000000000001 grant_id=3");
 }
 
+TEST(NamedObjects, AConnectionIsNamedByBothAddresses) {
+  v1::ConnectRequest request;
+  request.set_connector_id(7);
+  request.mutable_local()->set_port(50000);
+  request.mutable_peer()->set_address("fd00::1 x");
+  request.mutable_peer()->set_port(7000);
+  request.set_private_data("Sesame");
+  EXPECT_EQ(NamedObjects(&request, nullptr), "connector_id=7 local=:50000 peer=fd00::1?x:7000");
+}
+
 TEST(NamedObjects, ATextCannotPassForSomethingElseAndIsShort) {
   v1::OpenAdapterRequest request;
   request.set_adapter_name("x mr_id=99\n\"\xff");
@@ -120,7 +131,8 @@ TEST(NamedObjects, ATextCannotPassForSomethingElseAndIsShort) {
 
 // For every message, present or future, only ids and harmless texts are named.
 TEST(NamedObjects, NoMessageOfTheWireGivesMoreThanIdsAndHarmlessTexts) {
-  const std::set<std::string> harmless = {"name", "pod_uid", "adapter_name", "level"};
+  const std::set<std::string> harmless = {"name",      "pod_uid",   "adapter_name", "level",
+                                          "full_name", "peer_name", "local",        "peer"};
   std::set<std::string> seen;
   ASSERT_GT(AllMessages().size(), 100u);
   for (const Descriptor* const type : AllMessages()) {

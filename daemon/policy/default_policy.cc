@@ -33,6 +33,13 @@ tenant {
     windows: 65536
     posted_pages: 4194304
     rings: 64
+    listeners: 1024
+    connectors: 4096
+  }
+  # Processes of one tenant on this node can meet by address, or by name. Nothing else is reached without connect and
+  # accept. IPv4 addresses are in "::/0" too, as ::ffff:a.b.c.d.
+  connections {
+    listen { prefix: "::/0" first_port: 49152 last_port: 65535 }
   }
 }
 default_tenant: "uid"

@@ -35,5 +35,13 @@ TEST(DefaultPolicy, BoundsEachKindOfObjectOfASession) {
   }
 }
 
+TEST(DefaultPolicy, LetsATenantListenForItselfAlone) {
+  const core::ConnectionRules rules = DefaultPolicy().tenants.front().limits.connections;
+  EXPECT_TRUE(rules.MayListen({.ip = *IpAddress::FromText("10.98.0.1"), .port = 49152}));
+  EXPECT_FALSE(rules.MayListen({.ip = *IpAddress::FromText("10.98.0.1"), .port = 49151}));
+  EXPECT_TRUE(rules.connect.empty());
+  EXPECT_TRUE(rules.accept.empty());
+}
+
 }  // namespace
 }  // namespace rnicd::policy

@@ -41,6 +41,8 @@ constexpr Row kRows[] = {
     {Resource::kPostedPages, &ResourceLimits::posted_pages, &ResourceLimits::set_posted_pages},
     {Resource::kLogicalPages, &ResourceLimits::logical_pages, &ResourceLimits::set_logical_pages},
     {Resource::kRings, &ResourceLimits::rings, &ResourceLimits::set_rings},
+    {Resource::kListeners, &ResourceLimits::listeners, &ResourceLimits::set_listeners},
+    {Resource::kConnectors, &ResourceLimits::connectors, &ResourceLimits::set_connectors},
     {Resource::kHeapBytes, &ResourceLimits::heap_bytes, &ResourceLimits::set_heap_bytes, true},
 };
 static_assert(std::size(kRows) == core::kLimitedResourceCount, "a resource without a field in v1::ResourceLimits");

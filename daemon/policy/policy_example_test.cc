@@ -63,6 +63,16 @@ TEST_F(PolicyExample, GivesEachPodOfTheGoldTierItsOwnTenant) {
   EXPECT_EQ(storage.limits.session_rate.per_second, 10000u);
 }
 
+TEST_F(PolicyExample, LetsTheGoldTierMeetOnItsNetwork) {
+  const core::ConnectionRules& rules = policy_.tenants[0].limits.connections;
+  const IpAddress peer = *IpAddress::FromText("10.98.7.1");
+  EXPECT_TRUE(rules.MayListen({.ip = peer, .port = 7099}));
+  EXPECT_FALSE(rules.MayListen({.ip = peer, .port = 7100}));
+  EXPECT_TRUE(rules.MayReach(peer));
+  EXPECT_TRUE(rules.Accepts(peer));
+  EXPECT_FALSE(rules.Accepts(*IpAddress::FromText("10.99.7.1")));
+}
+
 TEST_F(PolicyExample, PutsTwoServicesTogether) {
   const core::TenantRule& services = policy_.tenants[1];
   EXPECT_EQ(services.name, "services");
@@ -105,6 +115,12 @@ TEST(PolicyPage, SaysWhatEachObjectCostsTheDaemon) {
     const std::string row = absl::StrCat("| `", name, "` | ", cost.bytes, of, " |");
     EXPECT_EQ(page.find(row) != std::string::npos, cost.bytes != 0) << row;
   }
+}
+
+TEST(PolicyPage, ShowsConnectionsThatATenantMayHave) {
+  const std::vector<std::string> blocks = BlocksOf(ReadAll(RNICD_POLICY_PAGE), "textproto");
+  ASSERT_THAT(blocks, SizeIs(1));
+  EXPECT_THAT(ErrorsIn("tenant { name: \"a\" match { uid: 1 }\n" + blocks[0] + "}"), IsEmpty());
 }
 
 TEST(PolicyPage, SaysOfEveryRefusalWhatTheDaemonSays) {

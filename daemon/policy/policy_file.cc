@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/files/safe_file.h"
 #include "base/status.h"
+#include "daemon/policy/connections_wire.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/policy/policy_rules.h"
 #include "daemon/policy/strict_text.h"
@@ -57,7 +58,8 @@ core::TenantRule TenantFromWire(const v1::TenantPolicy& wire) {
   rule.limits = {.tenant = FromWire(wire.limits()),
                  .session = FromWire(wire.session_limits()),
                  .tenant_rate = RateFromWire(wire.limits()),
-                 .session_rate = RateFromWire(wire.session_limits())};
+                 .session_rate = RateFromWire(wire.session_limits()),
+                 .connections = FromWire(wire.connections())};
   return rule;
 }
 

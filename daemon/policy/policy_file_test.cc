@@ -72,6 +72,23 @@ TEST(ParsePolicy, LimitsArriveWhereTheyBelong) {
   EXPECT_EQ(limits.session_rate.per_second, 50u);
 }
 
+TEST(ParsePolicy, ConnectionsArriveInTheirLists) {
+  const auto policy = ParsePolicy(R"(tenant {
+    name: "a" match { uid: 1 }
+    connections {
+      listen { prefix: "10.98.0.1" first_port: 7000 last_port: 7010 }
+      connect { prefix: "10.98.0.2" }
+      accept { prefix: "10.98.0.3" }
+    }
+  })",
+                                  "f");
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  const core::ConnectionRules& rules = policy->tenants.at(0).limits.connections;
+  EXPECT_TRUE(rules.MayListen({.ip = *IpAddress::FromText("10.98.0.1"), .port = 7010}));
+  EXPECT_TRUE(rules.MayReach({.ip = *IpAddress::FromText("10.98.0.2"), .port = 80}));
+  EXPECT_TRUE(rules.Accepts(*IpAddress::FromText("10.98.0.3")));
+}
+
 TEST(ParsePolicy, EachSharingArrives) {
   const std::pair<const char*, core::Sharing> rows[] = {{"", core::Sharing::kOne},
                                                         {"sharing: SHARING_UNSPECIFIED", core::Sharing::kOne},

@@ -13,6 +13,7 @@
 #include "base/sid.h"
 #include "daemon/core/tenant/caller.h"
 #include "daemon/core/tenant/tenant_tally.h"
+#include "daemon/policy/connections_wire.h"
 #include "daemon/policy/limits_wire.h"
 
 namespace rnicd::policy {
@@ -108,6 +109,19 @@ void ValidateLimits(const v1::TenantPolicy& tenant, const SourceLocation& locati
   add_errors(ProblemsOfSession(tenant.session_limits(), tenant.limits()));
 }
 
+void ValidateConnections(const v1::TenantPolicy& tenant, const SourceLocation& location, ParseErrors& errors) {
+  const auto size_of = [&](const ConnectionsProblem& problem) {
+    const auto* const list = v1::ConnectionPolicy::descriptor()->FindFieldByNumber(problem.list);
+    return v1::ConnectionPolicy::GetReflection()->FieldSize(tenant.connections(), list);
+  };
+  for (const ConnectionsProblem& problem : ProblemsOf(tenant.connections())) {
+    const SourceLocation range =
+        location.In(v1::TenantPolicy::kConnectionsFieldNumber).In(problem.list, problem.index, size_of(problem));
+    const int line = problem.field.empty() ? range.line() : range.LineOf(problem.field);
+    errors.Add(line, absl::StrCat("connections.", problem.Path(), " ", problem.what));
+  }
+}
+
 void ValidateTenant(const v1::TenantPolicy& tenant, bool is_default, const SourceLocation& location,
                     ParseErrors& errors) {
   const int name_line = location.LineOf(v1::TenantPolicy::kNameFieldNumber);
@@ -128,6 +142,7 @@ void ValidateTenant(const v1::TenantPolicy& tenant, bool is_default, const Sourc
                   errors);
   }
   ValidateLimits(tenant, location, errors);
+  ValidateConnections(tenant, location, errors);
 }
 
 void ValidateRole(const v1::RolePolicy& role, const SourceLocation& location, ParseErrors& errors) {

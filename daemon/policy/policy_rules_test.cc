@@ -188,6 +188,29 @@ TEST(PolicyRules, ARoleDoesNotHangOnWhatTheDevicePluginSays) {
               ElementsAre(StartsWith("1: a role cannot depend on")));
 }
 
+TEST(PolicyRules, ConnectionsAreRefusedAtTheLineOfTheWrongField) {
+  EXPECT_THAT(ErrorsInTenant("connections {\n"
+                             "  listen { prefix: \"::/0\" }\n"
+                             "  listen { prefix: \"::/0\"\n first_port: 80 last_port: 90 }\n"
+                             "  connect: [{ prefix: \"10.98.0.1/16\" },\n"
+                             "            { first_port: 1\n last_port: 70000\n prefix: \"::/0\" }]\n"
+                             "  accept { prefix: \"::/0\"\n last_port: 7 }\n"
+                             "}"),
+              ElementsAre("5: connections.listen[1].first_port must be at least 1024, is 80",
+                          "6: connections.connect[0].prefix must be an address, or a prefix such as 10.98.0.0/16 "
+                          "without bits behind its length, is \"10.98.0.1/16\"",
+                          "8: connections.connect[1].last_port must be at most 65535, is 70000",
+                          "11: connections.accept[0].last_port must be absent: the peers' ports do not count"));
+}
+
+TEST(PolicyRules, ARangeTooManyIsRefusedAtItsLine) {
+  std::string lines = "connections {\n";
+  for (int index = 0; index < 65; ++index) {
+    lines += "accept { prefix: \"::1\" }\n";
+  }
+  EXPECT_THAT(ErrorsInTenant(lines + "}"), ElementsAre("67: connections.accept must have at most 64 ranges, has 65"));
+}
+
 TEST(PolicyRules, AllErrorsAreReportedAtOnceInTheOrderOfLines) {
   EXPECT_THAT(ErrorsIn("default_tenant: \"z\"\n"
                        "tenant {\n"

@@ -41,6 +41,9 @@ constexpr LimitRow kLimits[] = {
     {core::Resource::kQueuePairs, "QueueService.CreateQp", kTwoRequests},
     {core::Resource::kQueueEntries, "QueueService.CreateQp", kTwoRequests},
     {core::Resource::kWindows, "QueueService.CreateMw", "pd_id: $pd"},
+    {core::Resource::kListeners, "ConnectionService.CreateListener", "adapter_id: $adapter"},
+    {core::Resource::kConnectors, "ConnectionService.CreateConnector", "adapter_id: $adapter"},
+    {core::Resource::kConnectors, "ConnectionService.CreateSharedEndpoint", "adapter_id: $adapter"},
     {core::Resource::kRings, "RingService.OpenRing", ""},
     {core::Resource::kHeapBytes, "MemoryService.CreateMr", "pd_id: $pd"},
 };

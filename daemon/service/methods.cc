@@ -20,6 +20,7 @@ gate::MethodIndex AllMethods(core::Node& node, core::SessionRegistry& registry, 
   add(AdapterMethods(node.provider));
   add(MemoryMethods(node.tickets));
   add(QueueMethods());
+  add(ConnectionMethods());
   add(RingMethods());
   add(AdminMethods(node, registry, process));
   add(HealthMethods(health));

@@ -108,6 +108,29 @@ constexpr CallRow kCalls[] = {
     {"QueueService.CloseMw", "mw_id: $spare_mw", ""},
     {"QueueService.GetPrivilegedMemoryRegionToken", "pd_id: $pd", "privileged_token"},
 
+    {"ConnectionService.CreateListener", "adapter_id: $adapter listener_context: 7", "listener_id"},
+    {"ConnectionService.Listen", "listener_id: $spare_listener local { address: '198.18.0.1' } name: 'array'",
+     "local full_name"},
+    {"ConnectionService.ControlConnectEvents", "listener_id: $listener pause: true", ""},
+    {"ConnectionService.GetListenerLocalAddress", "listener_id: $listener", "local"},
+    {"ConnectionService.CloseListener", "listener_id: $spare_listener", ""},
+    {"ConnectionService.CreateSharedEndpoint", "adapter_id: $adapter local { address: '198.18.0.1' }",
+     "shared_endpoint_id local"},
+    {"ConnectionService.CloseSharedEndpoint", "shared_endpoint_id: $endpoint", ""},
+    {"ConnectionService.CreateConnector", "adapter_id: $adapter", "connector_id"},
+    {"ConnectionService.Connect",
+     "connector_id: $idle qp_id: $idle_qp peer_name: '$name' inbound_read_limit: 1 private_data: 'x' "
+     "allow_pending: true",
+     "ntstatus"},
+    {"ConnectionService.CompleteConnect", "connector_id: $answered", ""},
+    {"ConnectionService.Accept", "connector_id: $requested qp_id: $idle_qp allow_pending: true", "ntstatus"},
+    {"ConnectionService.Reject", "connector_id: $requested private_data: 'x'", ""},
+    {"ConnectionService.GetConnectionData", "connector_id: $requested",
+     "private_data inbound_read_limit outbound_read_limit"},
+    {"ConnectionService.GetConnectorAddresses", "connector_id: $requested", "local peer"},
+    {"ConnectionService.Disconnect", "connector_id: $linked allow_pending: true", "ntstatus"},
+    {"ConnectionService.CloseConnector", "connector_id: $idle", ""},
+
     {"RingService.OpenRing", "", "ring_id file_bytes memory_ticket doorbell_ticket pipe_ticket"},
     {"RingService.CloseRing", "ring_id: $ring", ""},
 
@@ -116,6 +139,8 @@ constexpr CallRow kCalls[] = {
      "open_fds threads resident_bytes policy_file tenants grants adapters"},
     {"AdminService.ListSessions", "page_size: 1", "sessions next_page_token"},
     {"AdminService.ListRegions", "page_size: 1", "regions next_page_token"},
+    {"AdminService.ListListeners", "", "listeners"},
+    {"AdminService.ListConnections", "page_size: 1", "connections next_page_token"},
     {"AdminService.ListTenants", "", "tenants"},
     {"AdminService.InspectSession", "session_id: $session", "session regions"},
     {"AdminService.DumpState", "", "json"},
@@ -126,6 +151,7 @@ constexpr CallRow kCalls[] = {
     {"AdminService.ReloadPolicy", "", ""},
     {"AdminService.CreateGrant",
      "name: '$name' lifetime_ms: 1000 limits { regions: 4 pinned_bytes: 8192 } session_limits { regions: 3 } "
+     "connections { connect { prefix: '10.98.0.0/16' first_port: 7000 last_port: 7010 } } "
      "devices { resource_name: 'example.com/memory' device_ids: 'm-0' }",
      "grant_id secret tenant"},
     {"AdminService.RevokeGrant", "grant_id: $grant", ""},

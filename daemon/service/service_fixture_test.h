@@ -14,7 +14,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_replace.h"
-#include "daemon/core/queue/queue_fixture_test.h"
+#include "daemon/core/connection/connection_fixture_test.h"
 #include "daemon/core/ring/ring_host.h"
 #include "daemon/gate/gate_fixture_test.h"
 #include "daemon/health/health_board.h"
@@ -62,13 +62,14 @@ class Household {
     Name("adapter", owner.adapter);
     Name("spare_pd", owner.Domain(owner.adapter));
     Name("pd", owner.domain);
+    names_["$name"] = "name-" + std::to_string(process);
     AddMemory();
+    AddConnections();
     AddQueues();
     const auto grant = world.tenants.CreateGrant({.name = "grant-" + std::to_string(process)});
     EXPECT_TRUE(grant.ok()) << grant.status();
     Name("grant", grant->id);
     names_["$secret"] = grant->secret;
-    names_["$name"] = "name-" + std::to_string(process);
   }
 
   // The text with the ids in place of their names.
@@ -107,6 +108,30 @@ class Household {
     Name("initialized", owner.FastRegion());
   }
 
+  // Connectors in the states of the passive side and, to another connector of the same session, of the active side.
+  void AddConnections() {
+    Name("listener", owner.Listen(names_["$name"]));
+    Name("spare_listener", owner.NewListener());
+    const auto endpoint = owner.session->Begin()->endpoints().Create(owner.adapter, {});
+    EXPECT_TRUE(endpoint.ok()) << endpoint.status();
+    Name("endpoint", endpoint->id);
+    Name("idle", owner.NewConnector());
+    Name("idle_qp", owner.Pair());
+    Connect(Name("waiting", owner.NewConnector()));
+    Name("requested", owner.WaitRequest());
+    const auto answered = Connect(Name("answered", owner.NewConnector()));
+    owner.StartAccept(owner.WaitRequest(), owner.Pair());
+    EXPECT_TRUE(Result(answered).ok());
+    const ConnectorId linked = Name("linked", owner.NewConnector());
+    const auto linking = Connect(linked);
+    owner.StartAccept(owner.WaitRequest(), owner.Pair());
+    EXPECT_TRUE(Result(linking).ok());
+    EXPECT_TRUE(Result(owner.StartComplete(linked)).ok());
+  }
+  std::shared_ptr<core::Awaited<absl::Status>> Connect(ConnectorId connector) {
+    return owner.StartConnect(owner.To(owner.listening_at, connector, owner.Pair()));
+  }
+
   // The completion queue has a completion, and has notified of it.
   void AddQueues() {
     Name("cq", owner.queue);
@@ -128,7 +153,7 @@ class Household {
   std::map<std::string, std::string> names_;
 
  public:
-  core::QueueOwner owner;
+  core::ConnectionOwner owner;
   std::shared_ptr<gate::ConnectionContext> connection;
 };
 

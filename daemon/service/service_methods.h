@@ -17,6 +17,8 @@ std::vector<gate::Method> SessionMethods(core::SessionRegistry& registry);
 std::vector<gate::Method> AdapterMethods(provider::Provider& provider);
 // See queue_service.proto.
 std::vector<gate::Method> QueueMethods();
+// See connection_service.proto.
+std::vector<gate::Method> ConnectionMethods();
 // See ring_service.proto.
 std::vector<gate::Method> RingMethods();
 // See health.proto.

@@ -10,8 +10,10 @@
 #include "absl/status/statusor.h"
 #include "base/ndk/access_rights.h"
 #include "base/ndk/adapter_info.h"
+#include "base/ndk/network_address.h"
 #include "base/status.h"
 #include "base/units.h"
+#include "provider/api/connection.h"
 #include "provider/api/queue_pair.h"
 
 namespace rnicd::provider {
@@ -106,6 +108,27 @@ class DeviceAdapter {
   // Announces populated memory to the card, whose pages fast registrations will name; all runs but the first and last
   // are whole pages. Null for a card that does not need this.
   virtual std::unique_ptr<DeviceMapping> AddMapping(std::span<const std::span<std::byte>> /*runs*/) { return nullptr; }
+
+  // Connections by address. A card that has none of it keeps these.
+
+  // Where it may listen, and what its peers see; empty for a card that has no connections by address.
+  virtual std::vector<IpAddress> addresses() const { return {}; }
+  // Takes requests for one of its addresses and a port that is not 0. Errors: ADDRESS_IN_USE, where another program has
+  // the port; ADDRESS_INVALID; DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED, DEVICE_NOT_CAPABLE.
+  virtual absl::StatusOr<std::unique_ptr<DeviceListener>> Listen(const NetworkAddress& /*address*/,
+                                                                 std::weak_ptr<RequestListener> /*listener*/) {
+    return MakeError(ErrorReason::DEVICE_NOT_CAPABLE);
+  }
+  // For the active side. Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_FAILED, DEVICE_NOT_CAPABLE.
+  virtual absl::StatusOr<std::unique_ptr<DeviceConnector>> CreateConnector(
+      std::weak_ptr<ConnectorListener> /*listener*/) {
+    return MakeError(ErrorReason::DEVICE_NOT_CAPABLE);
+  }
+  // The network address of the queue pair that DeviceQueuePair::Connect would find by this one. Errors:
+  // QP_ADDRESS_UNKNOWN; DEVICE_NOT_CAPABLE.
+  virtual absl::StatusOr<IpAddress> LocateQueuePair(std::string_view /*peer_address*/) const {
+    return MakeError(ErrorReason::DEVICE_NOT_CAPABLE, "peer_address");
+  }
 };
 
 struct AdapterDescription {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "provider/decorator/inner_connections.h"
 
 namespace rnicd::provider {
 namespace {
@@ -28,6 +29,8 @@ class FaultyRegion final : public DeviceMemoryRegion {
 class FaultyQueuePair final : public DeviceQueuePair {
  public:
   FaultyQueuePair(std::unique_ptr<DeviceQueuePair> inner, FaultPlan& plan) : inner_(std::move(inner)), plan_(plan) {}
+
+  static DeviceQueuePair& InnerOf(DeviceQueuePair& pair) { return *static_cast<FaultyQueuePair&>(pair).inner_; }
 
   QueuePairState state() const override { return inner_->state(); }
   std::string address() const override { return inner_->address(); }
@@ -106,6 +109,17 @@ class FaultyAdapter final : public DeviceAdapter {
   absl::StatusOr<std::unique_ptr<DeviceCompletionQueue>> CreateCompletionQueue(uint32_t depth) override {
     RNICD_RETURN_IF_ERROR(plan_.TakeCreateCompletionQueue());
     return inner_->CreateCompletionQueue(depth);
+  }
+  std::vector<IpAddress> addresses() const override { return inner_->addresses(); }
+  absl::StatusOr<std::unique_ptr<DeviceListener>> Listen(const NetworkAddress& address,
+                                                         std::weak_ptr<RequestListener> listener) override {
+    return ListenInside(*inner_, FaultyQueuePair::InnerOf, address, std::move(listener));
+  }
+  absl::StatusOr<std::unique_ptr<DeviceConnector>> CreateConnector(std::weak_ptr<ConnectorListener> listener) override {
+    return CreateInnerConnector(*inner_, FaultyQueuePair::InnerOf, std::move(listener));
+  }
+  absl::StatusOr<IpAddress> LocateQueuePair(std::string_view peer_address) const override {
+    return inner_->LocateQueuePair(peer_address);
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "provider/decorator/fault_injecting.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -8,6 +9,7 @@
 
 #include "base/secrets/random.h"
 #include "base/status.h"
+#include "provider/api/recording_connector_test.h"
 #include "provider/soft/soft_provider.h"
 
 namespace rnicd::provider {
@@ -144,6 +146,31 @@ TEST_F(FaultInjectingTest, AQueuePairIsTheOneInside) {
   EXPECT_EQ(listener_.statuses.back(), NtStatus::kCancelled);
   EXPECT_EQ(scene.pair->state(), QueuePairState::kError);
   EXPECT_TRUE((*scene.queue).Resize(9).ok());
+}
+
+// The card takes only its own queue pairs.
+TEST_F(FaultInjectingTest, QueuePairsConnectByAddressAtTheProviderInside) {
+  const auto adapter = *provider_.OpenAdapter("soft0");
+  ASSERT_THAT(adapter->addresses(), ::testing::SizeIs(1));
+  const IpAddress ip = adapter->addresses().front();
+  const auto domain = *adapter->CreateProtectionDomain();
+  const auto queue = *adapter->CreateCompletionQueue(8);
+  const auto active_pair = *domain->CreateQueuePair(kLimits, *queue, *queue, listener_);
+  const auto passive_pair = *domain->CreateQueuePair(kLimits, *queue, *queue, listener_);
+  EXPECT_EQ(*adapter->LocateQueuePair(active_pair->address()), ip);
+  const auto requests = std::make_shared<RecordingRequests>();
+  const auto listener = *adapter->Listen({.ip = ip, .port = 1}, requests);
+  const auto events = std::make_shared<RecordingConnector>();
+  const auto active = *adapter->CreateConnector(events);
+  ASSERT_TRUE(active->Connect(*active_pair, {.local = {.ip = ip, .port = 2}, .peer = {.ip = ip, .port = 1}}, {}).ok());
+  const RecordingRequests::Taken taken = requests->Take();
+  ASSERT_TRUE(taken.request.connector->Accept(*passive_pair, {}).ok());
+  ASSERT_EQ(events->WaitFor(1), Events{"accepted"});
+  ASSERT_TRUE(active->CompleteConnect({}).ok());
+  EXPECT_EQ(taken.events->WaitFor(1), Events{"established"});
+  EXPECT_EQ(passive_pair->state(), QueuePairState::kReadyToSend);
+  ASSERT_TRUE(taken.request.connector->Disconnect().ok());
+  EXPECT_EQ(events->WaitFor(3), (Events{"accepted", "established", "disconnected"}));
 }
 
 // The card accepts only its own region objects.

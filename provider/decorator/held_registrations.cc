@@ -65,6 +65,17 @@ class HeldAdapter final : public DeviceAdapter {
   std::unique_ptr<DeviceMapping> AddMapping(std::span<const std::span<std::byte>> runs) override {
     return inner_->AddMapping(runs);
   }
+  std::vector<IpAddress> addresses() const override { return inner_->addresses(); }
+  absl::StatusOr<std::unique_ptr<DeviceListener>> Listen(const NetworkAddress& address,
+                                                         std::weak_ptr<RequestListener> listener) override {
+    return inner_->Listen(address, std::move(listener));
+  }
+  absl::StatusOr<std::unique_ptr<DeviceConnector>> CreateConnector(std::weak_ptr<ConnectorListener> listener) override {
+    return inner_->CreateConnector(std::move(listener));
+  }
+  absl::StatusOr<IpAddress> LocateQueuePair(std::string_view peer_address) const override {
+    return inner_->LocateQueuePair(peer_address);
+  }
 
  private:
   const std::unique_ptr<DeviceAdapter> inner_;

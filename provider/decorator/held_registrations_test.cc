@@ -30,6 +30,10 @@ TEST(HeldProvider, RegistrationsWaitUntilTheyAreLetGoAndOtherCallsDoNot) {
   ASSERT_TRUE(domain.ok());
   ASSERT_TRUE((*adapter)->CreateCompletionQueue(1).ok());
   ASSERT_TRUE((*domain)->CreateMemoryWindow().ok());
+  ASSERT_EQ((*adapter)->addresses().size(), 1u);
+  EXPECT_TRUE((*adapter)->Listen({.ip = (*adapter)->addresses().front(), .port = 1}, {}).ok());
+  EXPECT_TRUE((*adapter)->CreateConnector({}).ok());
+  EXPECT_TRUE(FailedWith((*adapter)->LocateQueuePair("nobody").status(), ErrorReason::QP_ADDRESS_UNKNOWN));
   EXPECT_EQ(questions, 0);
 
   std::array<std::byte, kNdkPageBytes> page{};

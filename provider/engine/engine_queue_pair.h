@@ -16,6 +16,11 @@ class EngineQueuePair final : public DeviceQueuePair {
   EngineQueuePair(const EngineQueuePair&) = delete;
   EngineQueuePair& operator=(const EngineQueuePair&) = delete;
 
+  const std::shared_ptr<QueuePairEngine>& engine() const { return engine_; }
+  // For a provider that has found the engine by its address.
+  static const EngineCard& CardOf(const QueuePairEngine& engine) { return *engine.card_; }
+  EngineCard& card() const { return *engine_->card_; }
+
   QueuePairState state() const override { return engine_->state(); }
   std::string address() const override { return engine_->address(); }
   absl::Status Connect(std::string_view peer_address) override { return engine_->Connect(peer_address); }

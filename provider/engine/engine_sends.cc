@@ -17,7 +17,10 @@ bool InvalidatesLocally(const EngineRequest& request) {
 
 // --- the gate ---
 
-void EngineSends::Open() { gate_ = gate_ == Gate::kUnconnected ? Gate::kOpen : gate_; }
+void EngineSends::Open(uint32_t read_limit) {
+  gate_ = gate_ == Gate::kUnconnected ? Gate::kOpen : gate_;
+  rules_.read_limit = read_limit > 0 ? read_limit : rules_.read_limit;
+}
 
 void EngineSends::Drain() { gate_ = std::max(gate_, Gate::kDraining); }
 

@@ -14,8 +14,8 @@ class EngineSends {
  public:
   EngineSends(const EngineRules& rules, size_t depth) : rules_(rules), depth_(depth) {}
 
-  // The queue pair is connected.
-  void Open();
+  // The queue pair is connected. `read_limit` replaces that of the rules; 0: it does not.
+  void Open(uint32_t read_limit = 0);
   // Disconnect: nothing is accepted, and nothing begins but what is resumed.
   void Drain();
   // Nothing begins, and requests that wait are cancelled when they are the oldest. `cause` is the status of the first
@@ -69,7 +69,7 @@ class EngineSends {
   void Leave(const EngineRequest& request);
   void Resume(EngineRequest& request);
 
-  const EngineRules rules_;
+  EngineRules rules_;
   const size_t depth_;
   Gate gate_ = Gate::kUnconnected;
   RequestQueue queue_;

@@ -53,6 +53,25 @@ TEST(EngineSends, RequestsAreAcceptedBetweenConnectAndDisconnect) {
   EXPECT_TRUE(FailedWith(queue.CheckRoom(), ErrorReason::QP_NOT_CONNECTED)) << "the Connect came too late";
 }
 
+TEST(EngineSends, AConnectionMayHaveAReadLimitOfItsOwn) {
+  for (const uint32_t limit : {0U, 1U, 3U}) {
+    EngineSends queue({.read_limit = 2}, 8);
+    queue.Open(limit);
+    EngineTurn turn;
+    uint32_t begun = 0;
+    for (uint64_t context = 1; context <= 4; ++context) {
+      auto request = std::make_unique<EngineRequest>();
+      request->work = Read(context);
+      queue.Push(std::move(request));
+    }
+    while (queue.MayBegin(/*reaches_peer=*/true)) {
+      queue.Settle(queue.Begin(turn), BeginResult::Started());
+      ++begun;
+    }
+    EXPECT_EQ(begun, limit == 0 ? 2 : limit);
+  }
+}
+
 TEST(EngineSends, OnlyWhatNeedsThePeerWaitsForIt) {
   Sends sends;
   sends.Push(Local(1));

@@ -28,14 +28,14 @@ QueuePairState QueuePairEngine::state() const {
 
 // --- connecting ---
 
-absl::Status QueuePairEngine::Connect(std::string_view peer_address) {
+absl::Status QueuePairEngine::Connect(std::string_view peer_address, uint32_t read_limit) {
   {
     MutexLock lock(mutex_);
     RNICD_RETURN_IF_ERROR(connection_.Begin());
     threads_.Hold();
   }
   const absl::StatusOr<EnginePeer> peer = card_->Connect(peer_address);
-  RNICD_RETURN_IF_ERROR(EndConnecting(peer));
+  RNICD_RETURN_IF_ERROR(EndConnecting(peer, read_limit));
   NotifyEarlyVisitors();
   if (peer->engine != nullptr) {
     CheckPeerReadiness(*peer->engine);
@@ -44,11 +44,11 @@ absl::Status QueuePairEngine::Connect(std::string_view peer_address) {
   return absl::OkStatus();
 }
 
-absl::Status QueuePairEngine::EndConnecting(const absl::StatusOr<EnginePeer>& peer) {
+absl::Status QueuePairEngine::EndConnecting(const absl::StatusOr<EnginePeer>& peer, uint32_t read_limit) {
   MutexLock lock(mutex_);
   threads_.Release();
   RNICD_RETURN_IF_ERROR(connection_.End(peer));
-  sends_.Open();
+  sends_.Open(read_limit);
   return absl::OkStatus();
 }
 

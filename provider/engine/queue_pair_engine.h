@@ -52,7 +52,8 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   // For the owner: see DeviceQueuePair.
   QueuePairState state() const;
   const std::string& address() const { return options_.address; }
-  absl::Status Connect(std::string_view peer_address);
+  // `read_limit`: of this connection, in place of EngineRules::read_limit; 0: as that says.
+  absl::Status Connect(std::string_view peer_address, uint32_t read_limit = 0);
   absl::StatusOr<RemoteToken> Enqueue(WorkRequest&& work);
   void Run();
   void Disconnect();
@@ -108,7 +109,7 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   };
 
   // Connecting. Expect: `visitor` has connected to this engine. With kInit, its OnPeerReady or LoseConnection follows.
-  absl::Status EndConnecting(const absl::StatusOr<EnginePeer>& peer);
+  absl::Status EndConnecting(const absl::StatusOr<EnginePeer>& peer, uint32_t read_limit);
   QueuePairState Expect(const std::shared_ptr<QueuePairEngine>& visitor);
   void OnPeerReady(const std::string& peer_address);
   void NotifyEarlyVisitors();

@@ -22,7 +22,7 @@ class SoftEndpoint : public EngineCard {
   static std::shared_ptr<QueuePairEngine> Create(std::shared_ptr<SoftNic> nic, uint64_t domain,
                                                  const QueuePairLimits& limits, QueuePairListener& listener);
 
-  SoftNic& nic() { return *nic_; }
+  SoftNic& nic() const { return *nic_; }
   SoftAccessor accessor() const { return {.domain = domain_, .queue_pair = number_}; }
   using EngineCard::engine;
 

@@ -18,12 +18,12 @@
 #include "base/status.h"
 #include "provider/api/recording_listener_test.h"
 #include "provider/api/requests_test.h"
+#include "provider/soft/net/soft_worker.h"
 #include "provider/soft/soft_endpoint.h"
 #include "provider/soft/soft_fabric.h"
 #include "provider/soft/soft_memory_region.h"
 #include "provider/soft/soft_nic.h"
 #include "provider/soft/soft_provider.h"
-#include "provider/soft/soft_worker.h"
 
 namespace rnicd::provider {
 
@@ -84,7 +84,7 @@ class SoftCard {
       : manual_(worker == nullptr ? new ManualWorker() : nullptr),
         fabric_(std::make_shared<SoftFabric>(
             random_, manual_ == nullptr ? std::move(worker) : std::unique_ptr<SoftWorker>(manual_))),
-        nic_(std::make_shared<SoftNic>("soft0", options, random_, fabric_)) {}
+        nic_(std::make_shared<SoftNic>("soft0", IpAddress(), options, random_, fabric_)) {}
   ~SoftCard() { fabric_->worker().Stop(); }
   SoftCard(const SoftCard&) = delete;
   SoftCard& operator=(const SoftCard&) = delete;

@@ -34,14 +34,18 @@ NdkAdapterInfo InfoOf(const SoftOptions& options) {
 
 }  // namespace
 
-SoftNic::SoftNic(std::string name, const SoftOptions& options, RandomSource& random, std::shared_ptr<SoftFabric> fabric)
+SoftNic::SoftNic(std::string name, const IpAddress& address, const SoftOptions& options, RandomSource& random,
+                 std::shared_ptr<SoftFabric> fabric)
     : name_(std::move(name)),
+      address_(address),
       info_(InfoOf(options)),
       read_delay_(options.read_delay),
       hold_reads_(options.hold_reads),
       max_fast_register_pages_(options.max_fast_register_pages),
       fabric_(std::move(fabric)),
-      keys_(options.max_regions, random) {}
+      keys_(options.max_regions, random) {
+  fabric_->net().AddHost(address_);
+}
 
 AccessRights SoftNic::Resolve(AccessRights rights) const {
   rights.read_sink = rights.read_sink || (info_.adapter_flags & kAdapterFlagReadSinkNotRequired) != 0;

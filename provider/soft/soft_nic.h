@@ -9,6 +9,7 @@
 
 #include "base/ndk/access_rights.h"
 #include "base/ndk/adapter_info.h"
+#include "base/ndk/network_address.h"
 #include "base/secrets/random.h"
 #include "provider/soft/soft_fabric.h"
 #include "provider/soft/soft_key_table.h"
@@ -17,13 +18,15 @@ namespace rnicd::provider {
 
 struct SoftOptions;
 
-// One software card: its name, limits and keys. Shared by every session that opens it.
+// One software card: its name, address, limits and keys. Shared by every session that opens it.
 // Threads: safe.
 class SoftNic {
  public:
-  SoftNic(std::string name, const SoftOptions& options, RandomSource& random, std::shared_ptr<SoftFabric> fabric);
+  SoftNic(std::string name, const IpAddress& address, const SoftOptions& options, RandomSource& random,
+          std::shared_ptr<SoftFabric> fabric);
 
   const std::string& name() const { return name_; }
+  const IpAddress& address() const { return address_; }
   const NdkAdapterInfo& info() const { return info_; }
   std::chrono::microseconds read_delay() const { return read_delay_; }
   // Null if reads are not held. See SoftOptions.
@@ -40,6 +43,7 @@ class SoftNic {
 
  private:
   const std::string name_;
+  const IpAddress address_;
   const NdkAdapterInfo info_;
   const std::chrono::microseconds read_delay_;
   const std::function<bool()> hold_reads_;

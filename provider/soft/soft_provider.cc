@@ -5,13 +5,14 @@
 
 #include "base/status.h"
 #include "provider/engine/engine_queue_pair.h"
+#include "provider/soft/net/soft_connector.h"
+#include "provider/soft/net/soft_worker.h"
 #include "provider/soft/soft_endpoint.h"
 #include "provider/soft/soft_fabric.h"
 #include "provider/soft/soft_fast_region.h"
 #include "provider/soft/soft_memory_region.h"
 #include "provider/soft/soft_nic.h"
 #include "provider/soft/soft_window.h"
-#include "provider/soft/soft_worker.h"
 
 namespace rnicd::provider {
 namespace {
@@ -52,6 +53,13 @@ class SoftProtectionDomain final : public DeviceProtectionDomain {
   const uint64_t domain_;
 };
 
+// In the range for tests between devices. Source: RFC 2544.
+IpAddress DefaultAddress(uint32_t index) {
+  const uint32_t host = index + 1;
+  return IpAddress(
+      {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 198, 18, static_cast<uint8_t>(host >> 8), static_cast<uint8_t>(host)});
+}
+
 class SoftAdapter final : public DeviceAdapter {
  public:
   explicit SoftAdapter(std::shared_ptr<SoftNic> nic) : nic_(std::move(nic)) {}
@@ -62,6 +70,25 @@ class SoftAdapter final : public DeviceAdapter {
   }
   absl::StatusOr<std::unique_ptr<DeviceCompletionQueue>> CreateCompletionQueue(uint32_t /*depth*/) override {
     return std::make_unique<SoftCompletionQueue>();
+  }
+  std::vector<IpAddress> addresses() const override { return {nic_->address()}; }
+  absl::StatusOr<std::unique_ptr<DeviceListener>> Listen(const NetworkAddress& address,
+                                                         std::weak_ptr<RequestListener> listener) override {
+    if (address.ip != nic_->address() || address.port == 0) {
+      return MakeError(ErrorReason::ADDRESS_INVALID, "local");
+    }
+    return nic_->fabric().net().Listen(address, std::move(listener));
+  }
+  absl::StatusOr<std::unique_ptr<DeviceConnector>> CreateConnector(std::weak_ptr<ConnectorListener> listener) override {
+    return std::make_unique<SoftConnectorHandle>(
+        std::make_shared<SoftConnector>(nic_->fabric().net(), nic_->address(), std::move(listener)));
+  }
+  absl::StatusOr<IpAddress> LocateQueuePair(std::string_view peer_address) const override {
+    const std::shared_ptr<QueuePairEngine> pair = nic_->fabric().Find(peer_address);
+    if (pair == nullptr) {
+      return MakeError(ErrorReason::QP_ADDRESS_UNKNOWN, "peer_address");
+    }
+    return static_cast<const SoftEndpoint&>(EngineQueuePair::CardOf(*pair)).nic().address();
   }
 
  private:
@@ -75,7 +102,8 @@ SoftProvider::SoftProvider(const SoftOptions& options, RandomSource& random, std
                                            worker != nullptr ? std::move(worker) : std::make_unique<ThreadWorker>())) {
   nics_.reserve(options.adapters);
   for (uint32_t index = 0; index < options.adapters; ++index) {
-    nics_.push_back(std::make_shared<SoftNic>("soft" + std::to_string(index), options, random, fabric_));
+    const IpAddress address = index < options.addresses.size() ? options.addresses[index] : DefaultAddress(index);
+    nics_.push_back(std::make_shared<SoftNic>("soft" + std::to_string(index), address, options, random, fabric_));
   }
 }
 

@@ -8,15 +8,19 @@
 #include <vector>
 
 #include "base/ndk/adapter_info.h"
+#include "base/ndk/network_address.h"
 #include "base/secrets/random.h"
 #include "provider/api/device.h"
-#include "provider/soft/soft_worker.h"
+#include "provider/soft/net/soft_worker.h"
 
 namespace rnicd::provider {
 
 struct SoftOptions {
   // Cards named soft0, soft1, ...; at least 1.
   uint32_t adapters = 1;
+  // Those of soft0, soft1, ...: different ones. Cards without one have 198.18.0.1 for soft0, 198.18.0.2 for soft1, and
+  // so on.
+  std::vector<IpAddress> addresses;
   // max_registration_size that the cards report, in bytes.
   uint64_t max_registration_bytes = uint64_t{1} << 40;
   // Maximum number of registrations on a card; 0 means the number of keys (8,388,608).

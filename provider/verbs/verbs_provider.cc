@@ -11,6 +11,7 @@
 #include "provider/verbs/card/verbs_context.h"
 #include "provider/verbs/card/verbs_device.h"
 #include "provider/verbs/card/verbs_status.h"
+#include "provider/verbs/connection/card_connections.h"
 #include "provider/verbs/fast/kernel_fast_region.h"
 #include "provider/verbs/fast/verbs_fast_region.h"
 #include "provider/verbs/fast/verbs_window.h"
@@ -73,7 +74,8 @@ class VerbsProtectionDomain final : public DeviceProtectionDomain {
 
 class VerbsAdapter final : public DeviceAdapter {
  public:
-  explicit VerbsAdapter(std::shared_ptr<VerbsContext> context) : context_(std::move(context)) {}
+  VerbsAdapter(std::shared_ptr<CmChannel> channel, std::shared_ptr<VerbsContext> context)
+      : context_(std::move(context)), connections_(std::move(channel), context_) {}
 
   const NdkAdapterInfo& info() const override { return context_->device().info(); }
   absl::StatusOr<std::unique_ptr<DeviceProtectionDomain>> CreateProtectionDomain() override {
@@ -89,9 +91,21 @@ class VerbsAdapter final : public DeviceAdapter {
   std::unique_ptr<DeviceMapping> AddMapping(std::span<const std::span<std::byte>> runs) override {
     return context_->device().engines().kernel ? context_->pinned_pages().Add(runs) : nullptr;
   }
+  std::vector<IpAddress> addresses() const override { return connections_.addresses(); }
+  absl::StatusOr<std::unique_ptr<DeviceListener>> Listen(const NetworkAddress& address,
+                                                         std::weak_ptr<RequestListener> listener) override {
+    return connections_.Listen(address, std::move(listener));
+  }
+  absl::StatusOr<std::unique_ptr<DeviceConnector>> CreateConnector(std::weak_ptr<ConnectorListener> listener) override {
+    return connections_.CreateConnector(std::move(listener));
+  }
+  absl::StatusOr<IpAddress> LocateQueuePair(std::string_view peer_address) const override {
+    return connections_.LocateQueuePair(peer_address);
+  }
 
  private:
   const std::shared_ptr<VerbsContext> context_;
+  const CardConnections connections_;
 };
 
 std::string Because(const std::string& card, const std::string& why) { return card + ": " + why; }
@@ -104,7 +118,8 @@ uint32_t NonZero(uint64_t number) { return std::max(static_cast<uint32_t>(number
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<VerbsProvider>> VerbsProvider::Create(const VerbsOptions& options, RandomSource& random,
-                                                                     VerbsApi& api, AdapterEventListener on_event) {
+                                                                     VerbsApi& api, AdapterEventListener on_event,
+                                                                     RdmaCm* cm) {
   // NOLINTNEXTLINE(modernize-make-shared): a struct with a mutex cannot be moved into place.
   auto node = std::shared_ptr<VerbsNode>(new VerbsNode{.api = api,
                                                        .options = options,
@@ -114,6 +129,9 @@ absl::StatusOr<std::unique_ptr<VerbsProvider>> VerbsProvider::Create(const Verbs
   std::unique_ptr<VerbsProvider> provider(new VerbsProvider(std::move(node)));
   std::vector<std::string> remarks;
   RNICD_RETURN_IF_ERROR(provider->AddCards(remarks));
+  if (cm != nullptr && !provider->ports_.empty()) {
+    provider->OpenChannel(*cm, remarks);
+  }
   if (provider->ports_.empty()) {
     return absl::NotFoundError(absl::StrCat("no RDMA card can be used: ",
                                             remarks.empty() ? "none is there; see that its driver is loaded (ls "
@@ -127,7 +145,21 @@ absl::StatusOr<std::unique_ptr<VerbsProvider>> VerbsProvider::Create(const Verbs
 }
 
 // Stops the callbacks of cards that are about to be closed.
-VerbsProvider::~VerbsProvider() { node_->loop.Stop(); }
+VerbsProvider::~VerbsProvider() {
+  if (channel_ != nullptr) {
+    channel_->Stop();
+  }
+  node_->loop.Stop();
+}
+
+void VerbsProvider::OpenChannel(RdmaCm& cm, std::vector<std::string>& remarks) {
+  absl::StatusOr<std::shared_ptr<CmChannel>> channel = CmChannel::Open(cm);
+  if (channel.ok()) {
+    channel_ = *std::move(channel);
+  } else {
+    remarks.push_back(Because("rdma_cm (connections by address)", channel.status()));
+  }
+}
 
 absl::Status VerbsProvider::AddCards(std::vector<std::string>& remarks) {
   const std::vector<std::string> cards = node_->api.DeviceNames();
@@ -252,7 +284,7 @@ absl::StatusOr<std::unique_ptr<DeviceAdapter>> VerbsProvider::OpenAdapter(std::s
   }
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<VerbsContext> context,
                          VerbsContext::Open(node_, port->device, /*events=*/false));
-  return std::make_unique<VerbsAdapter>(std::move(context));
+  return std::make_unique<VerbsAdapter>(channel_, std::move(context));
 }
 
 uint64_t VerbsProvider::live_regions() const {

@@ -11,10 +11,12 @@
 #include "provider/api/device.h"
 #include "provider/verbs/card/verbs_api.h"
 #include "provider/verbs/card/verbs_options.h"
+#include "provider/verbs/connection/rdma_cm.h"
 
 namespace rnicd::provider {
 
 struct VerbsNode;
+class CmChannel;
 class VerbsContext;
 class VerbsDevice;
 
@@ -22,11 +24,13 @@ class VerbsDevice;
 // Source: ibv_get_device_list(3) and the man pages it refers to.
 class VerbsProvider final : public Provider {
  public:
-  // Discovers the cards. `random`, `api` and what `on_event` refers to outlive the provider.
+  // Discovers the cards. `random`, `api`, `cm` and what `on_event` refers to outlive the provider. Without `cm`, or
+  // where it cannot be used, there are no connections by address; the second is reported as a card that is left out.
   // Errors: ADAPTER_NOT_FOUND when there is no usable card; DEVICE_NOT_CAPABLE when windows are required of a card that
   // does not check their bounds. Both list the cards that were examined and why each was left out.
   static absl::StatusOr<std::unique_ptr<VerbsProvider>> Create(const VerbsOptions& options, RandomSource& random,
-                                                               VerbsApi& api, AdapterEventListener on_event);
+                                                               VerbsApi& api, AdapterEventListener on_event,
+                                                               RdmaCm* cm = nullptr);
   ~VerbsProvider() override;
 
   std::string_view name() const override { return "verbs"; }
@@ -45,6 +49,7 @@ class VerbsProvider final : public Provider {
 
   explicit VerbsProvider(std::shared_ptr<VerbsNode> node) : node_(std::move(node)) {}
 
+  void OpenChannel(RdmaCm& cm, std::vector<std::string>& remarks);
   // Adds the ports of every card that may be used; `remarks` receives a reason for each card or port left out.
   absl::Status AddCards(std::vector<std::string>& remarks);
   absl::Status AddPorts(const std::string& card, std::vector<std::string>& remarks);
@@ -53,6 +58,7 @@ class VerbsProvider final : public Provider {
   std::string EngineOf(const VerbsDevice& device) const;
 
   const std::shared_ptr<VerbsNode> node_;
+  std::shared_ptr<CmChannel> channel_;
   std::vector<Port> ports_;
 };
 

@@ -47,6 +47,10 @@ _AREAS = [
     (104, "Memory windows and logical address mappings"),
     (132, "Queue pairs and requests"),
     (146, "Completion queues"),
+    (160, "Listeners"),
+    (174, "Connecting"),
+    (188, "Connection data and the passive side"),
+    (200, "Disconnecting"),
 ]
 
 _HEAD = f"""\

@@ -26,7 +26,8 @@ ARROWS = {
     "kernel/rnicd_fr": [],
     "provider/api": ["base/ndk", "base"],
     "provider/engine": ["provider/api", "base"],
-    "provider/soft": ["provider/engine", "provider/api", "base/ndk", "base/secrets", "base"],
+    "provider/soft/net": ["provider/engine", "provider/api", "base/ndk", "base/secrets", "base"],
+    "provider/soft": ["provider/soft/net", "provider/engine", "provider/api", "base/ndk", "base/secrets", "base"],
     # What the card and its kernel are asked; what is registered, and with whom; fast registrations; queue pairs; and the
     # provider.
     "provider/verbs/card": ["provider/engine", "provider/api", "kernel/rnicd_fr", "base/ndk", "base/secrets", "base/files", "base"],
@@ -37,10 +38,13 @@ ARROWS = {
     "provider/verbs/queue": [
         "provider/verbs/fast", "provider/verbs/memory", "provider/verbs/card", "provider/engine", "provider/api", "base",
     ],
+    "provider/verbs/connection": [
+        "provider/verbs/queue", "provider/verbs/card", "provider/engine", "provider/api", "base/ndk", "base/files", "base",
+    ],
     # Tests only.
     "provider/verbs/fake": ["provider/verbs/", "provider/engine", "provider/api", "kernel/rnicd_fr", "base/"],
     "provider/verbs": [
-        "provider/verbs/queue", "provider/verbs/fast", "provider/verbs/memory", "provider/verbs/card", "provider/engine",
+        "provider/verbs/connection", "provider/verbs/queue", "provider/verbs/fast", "provider/verbs/memory", "provider/verbs/card", "provider/engine",
         "provider/api", "base/ndk", "base/secrets", "base/files", "base",
     ],
     # As those of verbs.
@@ -76,11 +80,15 @@ ARROWS = {
         "daemon/core/region", "daemon/core/memory", "daemon/core/request", "daemon/core/tenant", "provider/api", "ring",
         "base/ndk", "base/files", "base/system", "base",
     ],
+    "daemon/core/connection": [
+        "daemon/core/queue", "daemon/core/region", "daemon/core/request", "daemon/core/tenant", "provider/api",
+        "base/ndk", "base",
+    ],
     "daemon/core/ring": [
         "daemon/core/memory", "daemon/core/request", "daemon/core/tenant", "ring", "base/files", "base/system", "base",
     ],
     "daemon/core/session": [
-        "daemon/core/ring", "daemon/core/queue", "daemon/core/region", "daemon/core/memory", "daemon/core/request",
+        "daemon/core/connection", "daemon/core/ring", "daemon/core/queue", "daemon/core/region", "daemon/core/memory", "daemon/core/request",
         "daemon/core/tenant", "provider/api", "ring", "base/files", "base",
     ],
     "daemon/rings": ["daemon/core/", "ring", "base/ndk", "base/files", "base"],
@@ -157,7 +165,7 @@ ARROWS = {
     "client/libfabric/info": ["client/libfabric", "client/libfabric/connection", "base/files"],
     "client/libfabric/connection": ["client/libfabric", "base/files", "base"],
     "client/libfabric": ["client/libfabric/info", "client/libfabric/connection", "client/c", "base/files", "base"],
-    "client/admin": ["client/cpp/channel", "client/cpp", "base", "proto"],
+    "client/admin": ["client/cpp/channel", "client/cpp", "base/ndk", "base", "proto"],
     # rnicctl: what is typed, what is printed, what selftest and the demos do, one file a command, and the tool.
     "client/ctl/line": ["client/admin", "client/cpp", "base/ndk", "base/files", "base"],
     "client/ctl/output": ["client/ctl/line", "client/cpp", "base/files", "base", "proto"],
@@ -202,6 +210,7 @@ EXTERNAL_INCLUDES = {
     "provider/networkdirect/card/nd2.h": ["provider/networkdirect", "tests/networkdirect_model"],
     "provider/networkdirect/card/nd2_types.h": ["provider/networkdirect", "tests/networkdirect_model"],
     "infiniband/": ["provider/verbs", "tests/vm/foreign_peer", "tests/vm/bench", "tests/vm/fr"],
+    "rdma/rdma_cma.h": ["provider/verbs/connection"],
     "grpc/grpc": ["client/kubernetes", "tests"],
     "grpc/support/": ["client/kubernetes", "tests"],
     "grpcpp/": ["client/kubernetes", "client/cpp/objects/fake_daemon_fixture.h", "client/cpp/objects/fake_daemon_fixture.cc", "tests"],

@@ -100,7 +100,7 @@ class TheUnitWithTheModule(UnitTest):
         self.text = self.both
         self.assertEqual(self.values("CapabilityBoundingSet"), ["", "CAP_NET_ADMIN"])
         self.assertEqual(self.values("AmbientCapabilities"), ["", "CAP_NET_ADMIN"])
-        self.assertEqual(self.values("DeviceAllow"), ["char-infiniband_verbs rw", "/dev/rnicd_fr rw"])
+        self.assertEqual(self.values("DeviceAllow"), ["char-infiniband_verbs rw", "/dev/infiniband/rdma_cm rw", "/dev/rnicd_fr rw"])
 
     def test_with_all_capabilities_is_refused(self):
         every = self.both.replace("BoundingSet=\n", "BoundingSet=~\n").replace("Set=CAP_NET_ADMIN\n", "Set=~\n")
@@ -132,7 +132,8 @@ class ABrokenUnit(UnitTest):
 
     def test_with_all_devices_is_refused(self):
         self.assertFalse(self.is_tight(self.text.replace("DevicePolicy=closed\n", "").replace("ProtectClock=yes\n", "")
-                                       .replace("DeviceAllow=char-infiniband_verbs rw\n", "")))
+                                       .replace("DeviceAllow=char-infiniband_verbs rw\n", "")
+                                       .replace("DeviceAllow=/dev/infiniband/rdma_cm rw\n", "")))
 
 
 class TheFilter(UnitTest):

@@ -1,6 +1,7 @@
-"""Runs examples/python and examples/c against a real daemon, and checks that docs/WORKLOADS.md describes both correctly.
+"""Runs examples against a real daemon, and checks that docs/WORKLOADS.md describes them correctly.
 
-usage: python_example_test.py --source REPOSITORY --rnicd PROGRAM --rnicctl PROGRAM --hello PROGRAM [TEST...]
+usage: python_example_test.py --source REPOSITORY --rnicd PROGRAM --rnicctl PROGRAM --hello PROGRAM
+           [--exchange PROGRAM] [TEST...]
 
 With TEST only those, as in "Hello", which is also what the program of examples/rust does.
 """
@@ -165,6 +166,24 @@ class Hello(WithADaemon):
         self.assertIn("session: no answer from rnicd", done.stderr)
 
 
+class Exchange(WithADaemon):
+    """Two programs that meet by a name."""
+
+    def start(self, role):
+        return subprocess.Popen([given.exchange, self.daemon.socket_dir, role], stdout=subprocess.PIPE, text=True)
+
+    def test_the_worker_doubles_the_owners_array(self):
+        owner = self.start("owner")
+        self.addCleanup(owner.kill)
+        self.assertRegex(owner.stdout.readline(), "listening as .*/array\n")
+        worker = self.start("worker")
+        self.addCleanup(worker.kill)
+        self.assertEqual(owner.communicate(timeout=_TIMEOUT_S)[0], "1048576 numbers are doubled\n")
+        self.assertEqual(worker.communicate(timeout=_TIMEOUT_S)[0], "")
+        self.assertEqual((owner.returncode, worker.returncode), (0, 0))
+        self.assertEqual(self.daemon.status()["sessions"], 0)
+
+
 class FdChannel(WithADaemon):
     """Sends the bytes of the page, not those of a library."""
 
@@ -267,6 +286,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--source", "--rnicd", "--rnicctl", "--hello"):
         parser.add_argument(name, type=Path, required=True)
+    parser.add_argument("--exchange", type=Path)
     parser.add_argument("tests", nargs="*")
     parser.parse_args(namespace=given)
     unittest.main(argv=[sys.argv[0], "--verbose", *given.tests])

@@ -4,6 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/policy/connections_wire.h"
 #include "daemon/policy/limits_wire.h"
 
 namespace rnicd::fuzz {
@@ -33,12 +34,16 @@ std::string MatchText(const core::Matcher& match) {
   return text + " }";
 }
 
-std::string LimitsText(const core::Limits& limits, const core::Rate& rate) {
+std::string MessageText(const google::protobuf::Message& message) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);
   std::string text;
-  printer.PrintToString(policy::ToWire(limits, rate), &text);
+  printer.PrintToString(message, &text);
   return absl::StrCat(" { ", text, "}");
+}
+
+std::string LimitsText(const core::Limits& limits, const core::Rate& rate) {
+  return MessageText(policy::ToWire(limits, rate));
 }
 
 const char* SharingName(core::Sharing sharing) {
@@ -61,6 +66,7 @@ std::string TenantText(const core::TenantRule& rule) {
   absl::StrAppend(&text, "  sharing: ", SharingName(rule.sharing), "\n");
   absl::StrAppend(&text, "  limits", LimitsText(rule.limits.tenant, rule.limits.tenant_rate), "\n");
   absl::StrAppend(&text, "  session_limits", LimitsText(rule.limits.session, rule.limits.session_rate), "\n");
+  absl::StrAppend(&text, "  connections", MessageText(policy::ToWire(rule.limits.connections)), "\n");
   return text + "}\n";
 }
 

@@ -123,6 +123,18 @@ TEST_P(ConnectionContract, AStrangerCannotBreakAConnection) {
   EXPECT_EQ(near_.initiated(), (Outcomes{{1, kSent, kOk}}));
 }
 
+// --- by address ---
+
+TEST_P(ConnectionContract, ACardWithoutAddressesHasNoConnectionsByAddress) {
+  DeviceAdapter& adapter = near_.adapter();
+  ASSERT_EQ(adapter.addresses().empty(), !GetParam().connects);
+  if (!GetParam().connects) {
+    EXPECT_TRUE(FailedWith(adapter.Listen({}, {}).status(), ErrorReason::DEVICE_NOT_CAPABLE));
+    EXPECT_TRUE(FailedWith(adapter.CreateConnector({}).status(), ErrorReason::DEVICE_NOT_CAPABLE));
+    EXPECT_TRUE(FailedWith(adapter.LocateQueuePair(far_.pair().address()).status(), ErrorReason::DEVICE_NOT_CAPABLE));
+  }
+}
+
 // --- the end ---
 
 TEST_P(ConnectionContract, FlushCancelsEverythingInOrder) {

@@ -1,15 +1,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "base/secrets/random.h"
 #include "provider/api/provider_side_test.h"
+#include "provider/verbs/fake/rdma_cm_fake.h"
 #include "provider/verbs/fake/verbs_fake.h"
 #include "provider/verbs/verbs_provider.h"
 #include "tests/provider_contract/fake_wire_linux.h"
+#include "tests/provider_contract/real_card_linux.h"
 #include "tests/provider_contract/system_cards.h"
 
 namespace rnicd::provider {
@@ -23,7 +26,7 @@ class VerbsTestedCard final : public TestedCard {
     VerbsOptions options;
     options.fast_engine = FastEngine::kRegistration;
     options.probe_interval = probe_interval;
-    auto provider = VerbsProvider::Create(options, random_, fake_, IgnoreAdapterEvents);
+    auto provider = VerbsProvider::Create(options, random_, fake_, IgnoreAdapterEvents, &cm_);
     EXPECT_TRUE(provider.ok()) << provider.status();
     provider_ = *std::move(provider);
     fake_.set_automatic(false);
@@ -57,6 +60,7 @@ class VerbsTestedCard final : public TestedCard {
 
  private:
   FakeVerbs fake_;
+  FakeRdmaCm cm_;
   KernelRandom random_;
   std::unique_ptr<VerbsProvider> provider_;
   std::optional<FakeWire> wire_;
@@ -66,7 +70,14 @@ class VerbsTestedCard final : public TestedCard {
 }  // namespace
 
 std::vector<CardKind> SystemCardKinds(std::chrono::milliseconds probe_interval) {
-  return {{.name = "verbs", .make = [probe_interval] { return std::make_unique<VerbsTestedCard>(probe_interval); }}};
+  std::vector<CardKind> kinds = {{.name = "verbs", .connects = true, .make = [probe_interval] {
+                                    return std::make_unique<VerbsTestedCard>(probe_interval);
+                                  }}};
+  if (const char* const name = std::getenv("RNICD_TEST_CARD"); name != nullptr) {
+    kinds.push_back(
+        {.name = "card", .connects = true, .make = [card = std::string(name)] { return MakeRealCard(card); }});
+  }
+  return kinds;
 }
 
 }  // namespace rnicd::provider

@@ -164,7 +164,7 @@ class TestProvider final : public Provider {
  public:
   explicit TestProvider(const TestCardOptions& options)
       : fabric_(std::make_shared<SoftFabric>(random_, std::make_unique<ThreadWorker>())),
-        hardware_{.nic = std::make_shared<SoftNic>(kName, SoftOptions{}, random_, fabric_),
+        hardware_{.nic = std::make_shared<SoftNic>(kName, IpAddress(), SoftOptions{}, random_, fabric_),
                   .plan = std::make_shared<Plan>(options)} {}
   ~TestProvider() override { fabric_->worker().Stop(); }
 

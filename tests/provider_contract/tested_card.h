@@ -26,12 +26,16 @@ class TestedCard {
 
 struct CardKind {
   std::string name;
+  // It has connections by address.
+  bool connects = false;
   std::function<std::unique_ptr<TestedCard>()> make;
 };
 inline std::ostream& operator<<(std::ostream& out, const CardKind& kind) { return out << kind.name; }
 
 // One for each provider, and the test card.
 std::vector<CardKind> CardKinds();
+// Those of them that have connections by address.
+std::vector<CardKind> ConnectingCardKinds();
 // The same, with what a provider does besides at its busiest: reads take their time, connections are probed.
 std::vector<CardKind> BusyCardKinds();
 

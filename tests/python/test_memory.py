@@ -62,6 +62,12 @@ def test_views_keep_the_mapping_after_close(session):
     assert int(array.sum()) == 3 * PAGE
 
 
+@pytest.fixture(autouse=True)
+def only_this_test_unmaps():
+    """What tests before this one left to the collector is not unmapped while this one counts."""
+    gc.collect()
+
+
 def mapped():
     """Number of mappings of memory files in this process."""
     with open("/proc/self/maps", encoding="ascii") as maps:

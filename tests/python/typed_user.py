@@ -18,5 +18,15 @@ def transfer(peer: bytes, address: bytes) -> List[rnicd.Completion]:
             return pending.wait(timeout=1.0)
 
 
+def meet(name: str) -> Optional[rnicd.ConnectionData]:
+    with rnicd.connect() as session, session.queue_pair() as pair, session.listen(name) as listener:
+        port: int = listener.address[1]
+        with listener.next_request(timeout=1.0) as request:
+            offered: rnicd.ConnectionData = request.connection_data()
+            request.accept(pair, private_data=b"yes")
+        with session.connect((listener.address[0], port), pair, outbound_reads=0) as connector:
+            return offered if connector.wait_for_disconnect(1.0) else None
+
+
 def reason(failure: rnicd.Refused) -> Optional[str]:
     return failure.reason if isinstance(failure, MemoryError) else None

@@ -70,6 +70,15 @@ std::string HeldBesidesProcess(const v1::GetStatusResponse& status) {
   return text.str();
 }
 
+// librdmacm opens a card with its first address, and keeps it open. Not every policy and card permits it.
+void ListenOnce(TestSession& session) {
+  v1::CreateListenerRequest create;
+  create.set_adapter_id(session.adapter_id());
+  v1::ListenRequest listen;
+  listen.set_listener_id(session.Call(&ConnectionStub::CreateListener, create).response.listener_id());
+  session.Call(&ConnectionStub::Listen, listen);
+}
+
 }  // namespace
 
 v1::GetStatusResponse AdminStatus(const DaemonProcess& daemon) {
@@ -116,6 +125,18 @@ std::optional<v1::RegionInfo> AdminRegion(const DaemonProcess& daemon, uint64_t 
     }
   }
   return std::nullopt;
+}
+
+std::vector<v1::ListenerInfo> AdminListeners(const DaemonProcess& daemon) {
+  const auto page = RawClient(daemon.admin_socket()).Call(&AdminStub::ListListeners, {});
+  ExpectOk(page);
+  return {page.response.listeners().begin(), page.response.listeners().end()};
+}
+
+std::vector<v1::ConnectionInfo> AdminConnections(const DaemonProcess& daemon) {
+  const auto page = RawClient(daemon.admin_socket()).Call(&AdminStub::ListConnections, {});
+  ExpectOk(page);
+  return {page.response.connections().begin(), page.response.connections().end()};
 }
 
 std::vector<v1::TenantInfo> AdminTenants(const DaemonProcess& daemon) {
@@ -183,6 +204,7 @@ IdleState MeasureIdle(DaemonProcess& daemon) {
     const uint64_t memory = session.SealedMemory(kPage);
     session.RegisterWhole(session.CreateMr(), memory, kPage);
     const TestQueue queue(session, kSmallestQueue);
+    ListenOnce(session);
     ExpectOk(session.CloseSession());
   }
   IdleState idle;

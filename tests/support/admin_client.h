@@ -18,6 +18,9 @@ std::vector<v1::RegionInfo> AdminRegions(const DaemonProcess& daemon);
 // The region with this id; nullopt if the daemon lists none.
 std::optional<v1::RegionInfo> AdminRegion(const DaemonProcess& daemon, uint64_t mr_id);
 
+std::vector<v1::ListenerInfo> AdminListeners(const DaemonProcess& daemon);
+std::vector<v1::ConnectionInfo> AdminConnections(const DaemonProcess& daemon);
+
 std::vector<v1::TenantInfo> AdminTenants(const DaemonProcess& daemon);
 // The tenant with this name; nullopt if the daemon lists none.
 std::optional<v1::TenantInfo> AdminTenant(const DaemonProcess& daemon, const std::string& name);

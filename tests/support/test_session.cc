@@ -17,10 +17,14 @@ v1::ProvisionRange ProvisionRange(uint64_t offset, uint64_t length) {
   return range;
 }
 
-TestSession::TestSession(DaemonProcess& daemon, const std::string& label)
-    : RawClient(daemon.rpc_socket()), daemon_(daemon) {
+TestSession::TestSession(DaemonProcess& daemon, const std::string& label, const std::string& grant)
+    : TestSession(Sockets{.rpc = daemon.rpc_socket(), .fd = daemon.fd_socket()}, label, grant) {}
+
+TestSession::TestSession(const Sockets& sockets, const std::string& label, const std::string& grant)
+    : RawClient(sockets.rpc), fd_socket_(sockets.fd) {
   v1::OpenSessionRequest request;
   request.set_label(label);
+  request.set_grant(grant);
   const auto opened = Call(&SessionStub::OpenSession, request);
   ExpectOk(opened);
   session_id_ = opened.response.session_id();
@@ -84,7 +88,7 @@ v1::ImportMemoryResponse TestSession::Import(uint64_t size) {
 }
 
 UniqueFd TestSession::Fetch(const std::string& ticket) {
-  FdAnswer answer = FetchFd(daemon_.fd_socket(), ticket);
+  FdAnswer answer = FetchFd(fd_socket_, ticket);
   if (!ExpectFdOk(answer) || answer.descriptors.size() != 1) {
     ADD_FAILURE() << "a fetch must return one descriptor, not " << answer.descriptors.size();
     return UniqueFd();

@@ -27,7 +27,14 @@ v1::ProvisionRange ProvisionRange(uint64_t offset, uint64_t length);
 // through shared memory.
 class TestSession : public RawClient {
  public:
-  explicit TestSession(DaemonProcess& daemon, const std::string& label = "test");
+  // With the secret of a grant the session is its tenant's.
+  explicit TestSession(DaemonProcess& daemon, const std::string& label = "test", const std::string& grant = {});
+  // For a daemon that another process has started.
+  struct Sockets {
+    std::string rpc;
+    std::string fd;
+  };
+  explicit TestSession(const Sockets& sockets, const std::string& label = "test", const std::string& grant = {});
   ~TestSession() override;
 
   uint64_t session_id() const { return session_id_; }
@@ -67,7 +74,7 @@ class TestSession : public RawClient {
                     std::chrono::milliseconds limit) override;
 
  private:
-  DaemonProcess& daemon_;
+  const std::string fd_socket_;
   // Null where everything is a call.
   std::unique_ptr<DataPath> data_path_;
   uint64_t session_id_ = 0;

@@ -2,6 +2,7 @@
 
 #include "client/cpp/channel/method.h"
 #include "rnicd/v1/adapter_service.pb.h"
+#include "rnicd/v1/connection_service.pb.h"
 #include "rnicd/v1/memory_service.pb.h"
 #include "rnicd/v1/queue_service.pb.h"
 #include "rnicd/v1/ring_service.pb.h"
@@ -56,6 +57,22 @@ RNICD_METHOD(QueueService, CreateMw);
 RNICD_METHOD(QueueService, GetRemoteTokenFromMw);
 RNICD_METHOD(QueueService, CloseMw);
 RNICD_METHOD(QueueService, GetPrivilegedMemoryRegionToken);
+
+RNICD_METHOD(ConnectionService, CreateListener);
+RNICD_METHOD(ConnectionService, Listen);
+RNICD_METHOD(ConnectionService, ControlConnectEvents);
+RNICD_METHOD(ConnectionService, CloseListener);
+RNICD_METHOD(ConnectionService, CreateSharedEndpoint);
+RNICD_METHOD(ConnectionService, CloseSharedEndpoint);
+RNICD_METHOD(ConnectionService, CreateConnector);
+RNICD_METHOD(ConnectionService, Connect);
+RNICD_METHOD(ConnectionService, CompleteConnect);
+RNICD_METHOD(ConnectionService, Accept);
+RNICD_METHOD(ConnectionService, Reject);
+RNICD_METHOD(ConnectionService, GetConnectionData);
+RNICD_METHOD(ConnectionService, GetConnectorAddresses);
+RNICD_METHOD(ConnectionService, Disconnect);
+RNICD_METHOD(ConnectionService, CloseConnector);
 
 RNICD_METHOD(RingService, OpenRing);
 RNICD_METHOD(RingService, CloseRing);

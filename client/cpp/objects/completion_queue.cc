@@ -22,13 +22,6 @@ namespace {
 // As in one response of the daemon.
 constexpr size_t kOnePollMax = 16384;
 
-// Effectively no deadline, without overflowing any clock.
-constexpr std::chrono::hours kWaitMax{24 * 365};
-
-Instant DeadlineAfter(std::chrono::milliseconds wait_max) {
-  return Instant::clock::now() + std::min<std::chrono::milliseconds>(wait_max, kWaitMax);
-}
-
 // Milliseconds until the deadline, as much as the daemon waits in one call.
 std::chrono::milliseconds WaitOfOneCall(Instant deadline) {
   constexpr std::chrono::milliseconds kOneCallMax{60'000};

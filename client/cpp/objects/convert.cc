@@ -1,5 +1,6 @@
 #include "client/cpp/objects/convert.h"
 
+#include "client/cpp/transport_failure.h"
 #include "wire/adapter_info.h"
 
 namespace rnicd::inline client {
@@ -17,6 +18,11 @@ SessionUse FromWire(const v1::GetSessionResponse& session) {
     use.resources.push_back(ResourceUse{.name = resource.name(), .used = resource.used(), .limit = resource.limit()});
   }
   return use;
+}
+
+absl::StatusOr<NetworkAddress> AddressFromWire(const v1::NetworkAddress& answered) {
+  const absl::StatusOr<NetworkAddress> address = wire::FromWire(answered);
+  return address.ok() ? address : TransportFailure(absl::StatusCode::kInternal, "an address that is none");
 }
 
 }  // namespace rnicd::inline client

@@ -254,6 +254,8 @@ OutstandingRequests QueuePair::Outstanding() const {
   return open_ != nullptr && open_->without_outcome ? open_->counts->outstanding() : OutstandingRequests();
 }
 
+std::shared_ptr<Connection> QueuePair::connection() const { return open_ == nullptr ? nullptr : open_->connection; }
+
 absl::Status QueuePair::Close() {
   if (open_ != nullptr) {
     (void)open_->AwaitPosts();

@@ -61,9 +61,15 @@ absl::Status Connection::OpenSession() {
   session_id_ = SessionId{response.session_id()};
   tenant_ = response.tenant();
   RNICD_ASSIGN_OR_RETURN(fd_socket_path_, DescriptorAddress(options_.socket_dir, response.fd_socket_name()));
-  events_ = EventStream::Open(channel_, {.pending = pending_, .queues = queue_events_, .progress = progress_},
+  const auto close_request = [channel = channel_, deadline = options_.release_deadline](ConnectorId id) {
+    v1::CloseConnectorRequest close;
+    close.set_connector_id(id.value);
+    (void)client::Call(*channel, kCloseConnector, close, deadline);
+  };
+  events_ = EventStream::Open(channel_, receivers_,
                               {.end_rings = [rings = rings_](const absl::Status& why) { rings->End(why); },
                                .on_end = options_.on_session_ended,
+                               .close_request = close_request,
                                .by_progress = options_.callbacks_in_progress});
   return absl::OkStatus();
 }
@@ -87,8 +93,10 @@ absl::StatusOr<v1::CloseSessionResponse> Connection::CloseSession() {
   RNICD_ASSIGN_OR_RETURN(v1::CloseSessionResponse response, Call(kCloseSession, {}));
   skip_releases_ = true;
   rings_->End(MakeError(ErrorReason::SESSION_ENDING, "closed"));
-  pending_->Close(MakeError(ErrorReason::SESSION_ENDING, "closed"));
-  queue_events_->Close(MakeError(ErrorReason::SESSION_ENDING, "closed"));
+  const absl::Status closed = MakeError(ErrorReason::SESSION_ENDING, "closed");
+  pending().Close(closed);
+  queue_events().Close(closed);
+  connection_events().Close(closed);
   return response;
 }
 

@@ -42,9 +42,10 @@ class Connection {
   const std::string& tenant() const { return tenant_; }
   const std::string& fd_socket_path() const { return fd_socket_path_; }
   const ClientOptions& options() const { return options_; }
-  PendingRequests& pending() { return *pending_; }
-  QueueEvents& queue_events() { return *queue_events_; }
-  ProgressWatch& progress() { return *progress_; }
+  PendingRequests& pending() { return *receivers_.pending; }
+  QueueEvents& queue_events() { return *receivers_.queues; }
+  ConnectionEvents& connection_events() { return *receivers_.connections; }
+  ProgressWatch& progress() { return *receivers_.progress; }
   LostPosts& lost_posts() { return lost_posts_; }
   RingPath& rings() { return *rings_; }
   const std::shared_ptr<RingPath>& shared_rings() const { return rings_; }
@@ -99,9 +100,7 @@ class Connection {
   // Constant after Open.
   const ClientOptions options_;
   const std::shared_ptr<Channel> channel_;
-  const std::shared_ptr<PendingRequests> pending_ = std::make_shared<PendingRequests>();
-  const std::shared_ptr<QueueEvents> queue_events_ = std::make_shared<QueueEvents>();
-  const std::shared_ptr<ProgressWatch> progress_ = std::make_shared<ProgressWatch>();
+  const EventStream::Receivers receivers_;
   LostPosts lost_posts_;
   // The event stream ends it.
   const std::shared_ptr<RingPath> rings_;

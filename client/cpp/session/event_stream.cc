@@ -103,13 +103,27 @@ void EventStream::TakeOne(const std::string& message) {
   if (!event.ParseFromString(message)) {
     return;
   }
-  if (event.has_cq_notification()) {
-    receivers_.queues->Deliver(event.cq_notification());
-  } else if (event.has_session_ending()) {
-    end_ = MakeError(ErrorReason::SESSION_ENDING, event.session_ending().cause());
-  } else {
+  if (!DeliverAtOnce(event)) {
     due_.push_back(std::move(event));
   }
+}
+
+bool EventStream::DeliverAtOnce(const v1::WatchEventsResponse& event) {
+  if (event.has_cq_notification()) {
+    receivers_.queues->Deliver(event.cq_notification());
+    return true;
+  }
+  if (event.has_session_ending()) {
+    end_ = MakeError(ErrorReason::SESSION_ENDING, event.session_ending().cause());
+    return true;
+  }
+  if (event.has_connect_event()) {
+    return receivers_.connections->Deliver(event.connect_event());
+  }
+  if (event.has_disconnect_event()) {
+    receivers_.connections->Deliver(event.disconnect_event());
+  }
+  return false;
 }
 
 void EventStream::TakeEnd(const absl::Status& why) {
@@ -120,6 +134,7 @@ void EventStream::TakeEnd(const absl::Status& why) {
   }
   options_.end_rings(end_);
   receivers_.queues->Close(end_);
+  receivers_.connections->Close(end_);
 }
 
 void EventStream::RunDue() {
@@ -147,6 +162,10 @@ void EventStream::CallBack(const v1::WatchEventsResponse& event) {
     receivers_.pending->Complete(event.request_completed());
   } else if (event.has_qp_disconnected()) {
     receivers_.queues->Deliver(event.qp_disconnected());
+  } else if (event.has_disconnect_event()) {
+    receivers_.queues->Deliver(event.disconnect_event());
+  } else if (event.has_connect_event()) {
+    options_.close_request(ConnectorId{event.connect_event().connector_id()});
   } else if (event.has_memory_progress()) {
     receivers_.progress->Deliver(event.memory_progress());
   }

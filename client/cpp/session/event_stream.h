@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -14,12 +15,19 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "client/cpp/channel/channel.h"
+#include "client/cpp/session/connection_events.h"
 #include "client/cpp/session/event_descriptor.h"
 #include "client/cpp/session/pending_requests.h"
 #include "client/cpp/session/progress_watch.h"
 #include "client/cpp/session/queue_events.h"
 
 namespace rnicd::inline client {
+
+// When a wait that begins now ends. The longest is a year, which no clock overflows.
+inline Instant DeadlineAfter(std::chrono::milliseconds wait_max) {
+  constexpr std::chrono::hours kLongest{24 * 365};
+  return Instant::clock::now() + std::min<std::chrono::milliseconds>(wait_max, kLongest);
+}
 
 // The session's event stream. Each thread that calls the daemon, or waits for it, takes what has come: queues and rings
 // hear of it at once. What calls back into the program waits for the one who may: the stream's thread, which starts
@@ -35,14 +43,17 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
     std::function<void(const absl::Status&)> end_rings;
     // A callback of the program, called once unless Stop came first. May be empty.
     std::function<void(const absl::Status&)> on_end;
+    // Closes the connector of a request that nobody takes any more. May wait for the daemon.
+    std::function<void(ConnectorId)> close_request;
     // Callbacks run in Progress, and there is no thread.
     bool by_progress = false;
   };
   // Where what has come goes.
   struct Receivers {
-    std::shared_ptr<PendingRequests> pending;
-    std::shared_ptr<QueueEvents> queues;
-    std::shared_ptr<ProgressWatch> progress;
+    std::shared_ptr<PendingRequests> pending = std::make_shared<PendingRequests>();
+    std::shared_ptr<QueueEvents> queues = std::make_shared<QueueEvents>();
+    std::shared_ptr<ConnectionEvents> connections = std::make_shared<ConnectionEvents>();
+    std::shared_ptr<ProgressWatch> progress = std::make_shared<ProgressWatch>();
   };
 
   // Opens the stream on the channel.
@@ -77,6 +88,8 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
 
   void Run();
   void TakeOne(const std::string& message) RNICD_REQUIRES(mutex_);
+  // Delivers what those who wait want at once. True: nothing calls back.
+  bool DeliverAtOnce(const v1::WatchEventsResponse& event) RNICD_REQUIRES(mutex_);
   void TakeEnd(const absl::Status& why) RNICD_REQUIRES(mutex_);
   // Runs the callbacks that are due, on this thread.
   void RunDue();

@@ -33,9 +33,9 @@ void QueueEvents::Watch(CompletionQueueId id, CqHandler handler) {
   handler(closed);
 }
 
-void QueueEvents::Watch(QueuePairId id, QpHandler handler) {
+void QueueEvents::Watch(EndId id, EndHandler handler) {
   MutexLock lock(mutex_);
-  qp_handlers_.insert_or_assign(id, std::move(handler));
+  end_handlers_.insert_or_assign(id, std::move(handler));
 }
 
 void QueueEvents::Remove(CompletionQueueId id) {
@@ -43,10 +43,10 @@ void QueueEvents::Remove(CompletionQueueId id) {
   cq_handlers_.erase(id);
 }
 
-void QueueEvents::Remove(QueuePairId id) {
-  QpHandler forgotten;
+void QueueEvents::Remove(EndId id) {
+  EndHandler forgotten;
   MutexLock lock(mutex_);
-  if (auto node = qp_handlers_.extract(id); !node.empty()) {
+  if (auto node = end_handlers_.extract(id); !node.empty()) {
     forgotten = std::move(node.mapped());
   }
   while (running_ == id && running_on_ != std::this_thread::get_id()) {
@@ -67,12 +67,11 @@ void QueueEvents::Deliver(const v1::CqNotification& event) {
   handler(OutcomeOf(event));
 }
 
-void QueueEvents::Deliver(const v1::QpDisconnected& event) {
-  const QueuePairId id{event.qp_id()};
-  QpHandler handler;
+void QueueEvents::Disconnected(EndId id) {
+  EndHandler handler;
   {
     MutexLock lock(mutex_);
-    auto node = qp_handlers_.extract(id);
+    auto node = end_handlers_.extract(id);
     if (node.empty()) {
       return;
     }
@@ -84,14 +83,14 @@ void QueueEvents::Deliver(const v1::QpDisconnected& event) {
   // The handler is destroyed before its end is signalled, so that a waiter finds everything it held released.
   handler = nullptr;
   MutexLock lock(mutex_);
-  running_ = QueuePairId{};
+  running_ = EndId{};
   running_on_ = std::thread::id();
   handler_returned_.NotifyAll();
 }
 
 void QueueEvents::Close(const absl::Status& why) {
   std::map<CompletionQueueId, CqHandler> ended;
-  std::map<QueuePairId, QpHandler> forgotten;
+  std::map<EndId, EndHandler> forgotten;
   {
     MutexLock lock(mutex_);
     if (!closed_.ok()) {
@@ -99,7 +98,7 @@ void QueueEvents::Close(const absl::Status& why) {
     }
     closed_ = why;
     ended.swap(cq_handlers_);
-    forgotten.swap(qp_handlers_);
+    forgotten.swap(end_handlers_);
   }
   for (const auto& [id, handler] : ended) {
     handler(why);

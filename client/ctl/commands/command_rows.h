@@ -5,8 +5,8 @@
 namespace rnicd::ctl {
 
 // One row per command, each defined in the file of its name, except that related commands share one: own_memory.cc has
-// alloc and register, lists.cc sessions, regions, tenants and doors, status.cc also health, inspect.cc also evict,
-// daemon_control.cc log-level, reload and dump.
+// alloc and register, lists.cc sessions, regions, listeners, connections, tenants and doors, status.cc also health,
+// inspect.cc also evict, daemon_control.cc log-level, reload and dump.
 extern const CommandSpec kAdaptersCommand;
 extern const CommandSpec kAllocCommand;
 extern const CommandSpec kRegisterCommand;
@@ -15,6 +15,8 @@ extern const CommandSpec kSelftestCommand;
 extern const CommandSpec kPingpongCommand;
 extern const CommandSpec kRegionsCommand;
 extern const CommandSpec kSessionsCommand;
+extern const CommandSpec kListenersCommand;
+extern const CommandSpec kConnectionsCommand;
 extern const CommandSpec kStatusCommand;
 extern const CommandSpec kHealthCommand;
 extern const CommandSpec kTenantsCommand;

@@ -78,6 +78,7 @@ constinit const CommandSpec kGrantCommand = {
         "rnicctl grant create --name pod-7 --pod-uid 0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11 --limits cq_entries=4096\n"
         "RNICD_GRANT=$(rnicctl grant create --name job-3 --secret-only)\n"
         "rnicctl grant create --name web --door\n"
+        "rnicctl grant create --name node-a --connect 10.98.0.0/16 --accept 10.98.0.0/16 --listen 10.98.0.1\n"
         "rnicctl grant list\n"
         "rnicctl grant revoke 8151434532120913337\n",
     .options = kGrantOptions,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "client/admin/address_ranges.h"
 #include "client/admin/amounts.h"
 #include "client/ctl/line/option_values.h"
 
@@ -21,6 +22,16 @@ constexpr std::array kShortForms = {std::pair{"--pinned", "pinned_bytes"}, std::
 
 absl::Status InOption(std::string_view option, const absl::Status& status) {
   return status.ok() ? status : UsageError("option " + std::string(option) + ": " + std::string(status.message()));
+}
+
+absl::Status ReadConnections(const CommandLine& line, v1::CreateGrantRequest& request) {
+  for (const std::string_view name : {"listen", "connect", "accept"}) {
+    const std::string option = "--" + std::string(name);
+    if (const std::optional<std::string> list = line.Value(option); list.has_value()) {
+      RNICD_RETURN_IF_ERROR(InOption(option, AddRanges(name, *list, *request.mutable_connections())));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -51,6 +62,7 @@ absl::StatusOr<v1::CreateGrantRequest> GrantRequestFrom(const CommandLine& line)
   LimitSetter session_limits(*request.mutable_session_limits());
   RNICD_RETURN_IF_ERROR(
       InOption("--session-limits", session_limits.SetList(line.Value("--session-limits").value_or(""))));
+  RNICD_RETURN_IF_ERROR(ReadConnections(line, request));
   return request;
 }
 

@@ -22,6 +22,10 @@ inline constexpr std::array kGrantOptions = {
     OptionSpec{"--rate", "N", "calls a second", ""},
     OptionSpec{"--limits", "LIST", "other limits, by their names in policy.proto: cq_entries=4096,windows=16", ""},
     OptionSpec{"--session-limits", "LIST", "limits of each session: pinned_bytes=16MiB,requests_per_second=100", ""},
+    OptionSpec{"--listen", "LIST", "where it may listen: 10.98.0.1,10.98.0.0/16@7000-7010 (without ports: from 1024)",
+               ""},
+    OptionSpec{"--connect", "LIST", "what it may reach, besides itself on this node: 10.98.0.0/16,fd00::/8@7000", ""},
+    OptionSpec{"--accept", "LIST", "peers whose requests its listeners get, besides itself: 10.98.0.0/16", ""},
     OptionSpec{"--door", "", "make sockets of its own, whose callers need no secret; not with --secret-only", ""},
     OptionSpec{"--secret-only", "", "print the secret and nothing else, for a script", ""},
 };

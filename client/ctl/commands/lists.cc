@@ -19,6 +19,18 @@ absl::Status RunRegions(const CommandLine& line, Output& output) {
   return absl::OkStatus();
 }
 
+absl::Status RunListeners(const CommandLine& line, Output& output) {
+  RNICD_ASSIGN_OR_RETURN(const std::vector<v1::ListenerInfo> listeners, Admin(AdminSocketDir(line)).Listeners());
+  output.Result(ListenersText(listeners), ListenersJson(listeners));
+  return absl::OkStatus();
+}
+
+absl::Status RunConnections(const CommandLine& line, Output& output) {
+  RNICD_ASSIGN_OR_RETURN(const std::vector<v1::ConnectionInfo> connections, Admin(AdminSocketDir(line)).Connections());
+  output.Result(ConnectionsText(connections), ConnectionsJson(connections));
+  return absl::OkStatus();
+}
+
 absl::Status RunTenants(const CommandLine& line, Output& output) {
   RNICD_ASSIGN_OR_RETURN(const std::vector<v1::TenantInfo> tenants, Admin(AdminSocketDir(line)).Tenants());
   output.Result(TenantsText(tenants), TenantsJson(tenants));
@@ -48,6 +60,27 @@ constinit const CommandSpec kRegionsCommand = {
     .description = "Uses the admin socket, which belongs to the daemon's user.\n",
     .examples = "rnicctl regions\nrnicctl regions --json\n",
     .run = RunRegions,
+};
+
+constinit const CommandSpec kListenersCommand = {
+    .name = "listeners",
+    .summary = "list where workloads listen for connections, by address and name",
+    .description =
+        "Uses the admin socket, which belongs to the daemon's user. REPORTED counts the requests that reached the\n"
+        "workload, REFUSED those that did not.\n",
+    .examples = "rnicctl listeners\nrnicctl listeners --json\n",
+    .run = RunListeners,
+};
+
+constinit const CommandSpec kConnectionsCommand = {
+    .name = "connections",
+    .summary = "list the connections made by address or name, with their peers",
+    .description =
+        "Uses the admin socket, which belongs to the daemon's user. SIDE is passive where the workload listened; AGE "
+        "is\n"
+        "that of the state. SENT and RECEIVED are bytes of private data, which are never shown.\n",
+    .examples = "rnicctl connections\nrnicctl connections --json\n",
+    .run = RunConnections,
 };
 
 constinit const CommandSpec kTenantsCommand = {

@@ -90,6 +90,60 @@ TEST(AdminViews, BarIsFullOnlyWhenNothingIsLeftAndEmptyOnlyWhenNothingIsUsed) {
   EXPECT_EQ(UseBar(Use("regions", 5, 0)), "");
 }
 
+TEST(AdminViews, Listeners) {
+  v1::ListenerInfo listener;
+  listener.set_session_id(17);
+  listener.set_tenant("guests");
+  listener.set_listener_id(3);
+  listener.set_adapter_name("soft0");
+  listener.mutable_local()->set_address("fd00::1");
+  listener.mutable_local()->set_port(49152);
+  listener.set_name("guests/array");
+  listener.set_reported(5);
+  listener.set_refused(2);
+  EXPECT_EQ(ListenersText({listener}),
+            "SESSION  TENANT  LISTENER  ADAPTER  ADDRESS          NAME          STATE    REPORTED  REFUSED\n"
+            "     17  guests         3  soft0    [fd00::1]:49152  guests/array  listens         5        2\n");
+  EXPECT_EQ(ListenersJson({listener}).dump(),
+            R"({"listeners":[{"session_id":"17","tenant":"guests","listener_id":"3","adapter_name":"soft0",)"
+            R"("local":{"address":"fd00::1","port":49152},"name":"guests/array","paused":false,)"
+            R"("reported":5,"refused":2}]})");
+}
+
+TEST(AdminViews, Connections) {
+  v1::ConnectionInfo connection;
+  connection.set_session_id(17);
+  connection.set_tenant("guests");
+  connection.set_connector_id(4);
+  connection.set_adapter_name("soft0");
+  connection.set_passive(true);
+  connection.set_state(v1::CONNECTION_STATE_PEER_GONE);
+  connection.mutable_local()->set_address("fd00::1");
+  connection.mutable_local()->set_port(49152);
+  connection.mutable_peer()->set_address("10.98.0.2");
+  connection.mutable_peer()->set_port(50000);
+  connection.set_qp_id(9);
+  connection.set_age_ms(2500);
+  connection.set_private_data_sent(8);
+  connection.set_private_data_received(56);
+  EXPECT_EQ(
+      ConnectionsText({connection}),
+      "SESSION  TENANT  CONNECTOR  ADAPTER  SIDE     STATE        AGE  LOCAL            PEER             SENT  "
+      "RECEIVED\n"
+      "     17  guests          4  soft0    passive  peer-gone  2.5 s  [fd00::1]:49152  10.98.0.2:50000   8 B      "
+      "56 B\n");
+  EXPECT_EQ(ConnectionsJson({connection}).dump(),
+            R"({"connections":[{"session_id":"17","tenant":"guests","connector_id":"4","adapter_name":"soft0",)"
+            R"("passive":true,"state":"peer-gone","age_ms":2500,"local":{"address":"fd00::1","port":49152},)"
+            R"("peer":{"address":"10.98.0.2","port":50000},"qp_id":"9","private_data_sent":8,)"
+            R"("private_data_received":56}]})");
+  // A state of a newer daemon, and an address that is not known yet.
+  connection.set_state(static_cast<v1::ConnectionState>(99));
+  connection.clear_local();
+  EXPECT_EQ(ConnectionsJson({connection})["connections"][0]["state"], "99");
+  EXPECT_TRUE(ConnectionsJson({connection})["connections"][0]["local"].is_null());
+}
+
 TEST(AdminViews, Inspect) {
   v1::InspectSessionResponse inspected;
   v1::SessionInfo& session = *inspected.mutable_session();
@@ -200,6 +254,11 @@ TEST(AdminViews, Grants) {
   bounded.mutable_limits()->set_pinned_bytes(64u << 20);
   bounded.mutable_limits()->set_requests_per_second(1000);
   bounded.mutable_session_limits()->set_regions(7);
+  v1::AddressRange& range = *bounded.mutable_connections()->add_connect();
+  range.set_prefix("fd00::/8");
+  range.set_first_port(80);
+  range.set_last_port(90);
+  bounded.mutable_connections()->add_accept()->set_prefix("::/0");
   v1::GrantInfo open;
   open.set_grant_id(100);
   open.set_tenant("grant/p");
@@ -217,6 +276,9 @@ TEST(AdminViews, Grants) {
   EXPECT_EQ(json["grants"][0]["limits"]["pinned_bytes"], 64u << 20);
   EXPECT_EQ(json["grants"][0]["limits"]["regions"], 0);
   EXPECT_EQ(json["grants"][0]["session_limits"]["regions"], 7);
+  EXPECT_EQ(json["grants"][0]["connections"].dump(),
+            R"({"listen":[],"connect":[{"prefix":"fd00::/8","first_port":80,"last_port":90}],)"
+            R"("accept":[{"prefix":"::/0"}]})");
   EXPECT_TRUE(json["grants"][1]["remaining_ms"].is_null());
 }
 

@@ -19,6 +19,23 @@ Json LimitsJson(const v1::ResourceLimits& limits) {
   return json;
 }
 
+Json RangesJson(const google::protobuf::RepeatedPtrField<v1::AddressRange>& ranges) {
+  Json list = Json::array();
+  for (const v1::AddressRange& range : ranges) {
+    Json& json = list.emplace_back(Json{{"prefix", range.prefix()}});
+    if (range.first_port() != 0) {
+      json.update({{"first_port", range.first_port()}, {"last_port", range.last_port()}});
+    }
+  }
+  return list;
+}
+
+Json ConnectionsJson(const v1::ConnectionPolicy& connections) {
+  return {{"listen", RangesJson(connections.listen())},
+          {"connect", RangesJson(connections.connect())},
+          {"accept", RangesJson(connections.accept())}};
+}
+
 // Null for a grant without devices.
 Json DevicesJson(const v1::GrantInfo& grant) {
   if (!grant.has_devices()) {
@@ -105,6 +122,7 @@ Json GrantsJson(const std::vector<v1::GrantInfo>& grants) {
                     {"remaining_ms", grant.has_remaining_ms() ? Json(grant.remaining_ms()) : Json()},
                     {"limits", LimitsJson(grant.limits())},
                     {"session_limits", LimitsJson(grant.session_limits())},
+                    {"connections", ConnectionsJson(grant.connections())},
                     {"sessions", grant.sessions()},
                     {"devices", DevicesJson(grant)},
                     {"door", DoorJson(grant)},

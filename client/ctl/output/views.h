@@ -27,6 +27,12 @@ Json SessionsJson(const std::vector<v1::SessionInfo>& sessions);
 std::string RegionsText(const std::vector<v1::RegionInfo>& regions);
 Json RegionsJson(const std::vector<v1::RegionInfo>& regions);
 
+std::string ListenersText(const std::vector<v1::ListenerInfo>& listeners);
+Json ListenersJson(const std::vector<v1::ListenerInfo>& listeners);
+
+std::string ConnectionsText(const std::vector<v1::ConnectionInfo>& connections);
+Json ConnectionsJson(const std::vector<v1::ConnectionInfo>& connections);
+
 // Returns "namespace/pod/container"; empty when unknown.
 std::string WorkloadText(const v1::WorkloadName& workload);
 // Null when unknown.

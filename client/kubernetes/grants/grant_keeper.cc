@@ -39,7 +39,11 @@ bool SuspendOthers(std::vector<KeptGrant>& grants, const GrantRecord& record, si
 
 GrantKeeper::GrantKeeper(Daemon& daemon, GrantFile& file, RandomSource& random, const log::Logger& logger,
                          GrantOptions options)
-    : daemon_(daemon), file_(file), random_(random), options_(std::move(options)), sync_(daemon, logger) {}
+    : daemon_(daemon),
+      file_(file),
+      random_(random),
+      options_(std::move(options)),
+      sync_(daemon, logger, options_.connections) {}
 
 absl::Status GrantKeeper::Load() {
   MutexLock change(change_);
@@ -114,7 +118,8 @@ absl::Status GrantKeeper::Suspend(std::vector<KeptGrant>& grants, const GrantRec
 }
 
 absl::StatusOr<uint64_t> GrantKeeper::Create(std::vector<KeptGrant> grants, GrantRecord record) {
-  RNICD_ASSIGN_OR_RETURN(const v1::CreateGrantResponse made, daemon_.CreateGrant(RequestFor(record)));
+  RNICD_ASSIGN_OR_RETURN(const v1::CreateGrantResponse made,
+                         daemon_.CreateGrant(RequestFor(record, options_.connections)));
   record.grant_id = made.grant_id();
   std::erase_if(grants, [&](const KeptGrant& grant) { return SameDevices(grant.record, record); });
   grants.push_back(

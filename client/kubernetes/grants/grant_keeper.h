@@ -27,6 +27,9 @@ struct GrantOptions {
   std::vector<std::string> resources;
   // Limits of each grant other than bytes; the same for every size.
   v1::ResourceLimits limits;
+  // What each grant may connect with, also one that is renewed: they are not kept with it, so that the operator's
+  // latest wall holds for all.
+  v1::ConnectionPolicy connections;
   // registered_bytes as a multiple of pinned_bytes; 0: no limit.
   uint64_t registered_times = 4;
   // How long a grant's pod may be gone before the grant is revoked; kubelet and API server need a moment between

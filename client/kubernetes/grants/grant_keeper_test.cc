@@ -134,6 +134,20 @@ TEST_F(GrantKeeperTest, ANewPluginMakesThemAgainFromTheFile) {
   EXPECT_TRUE(Accepts(daemon_, grant));
 }
 
+TEST_F(GrantKeeperTest, RenewedAndNewGrantsMayConnectWithWhatTheOperatorSaysNow) {
+  const uint64_t before = Allocate({"numa0-0000"});
+  EXPECT_EQ(daemon_.grants().at(before).request.connections().connect_size(), 0);
+  options_.connections.add_connect()->set_prefix("10.98.0.0/16");
+  StartPlugin();
+  daemon_.Restart();
+  ASSERT_TRUE(keeper_->Renew(now_).ok());
+  const uint64_t since = Allocate({"numa0-0001"});
+  for (const uint64_t grant : {before, since}) {
+    EXPECT_EQ(daemon_.grants().at(grant).request.connections().ShortDebugString(),
+              "connect { prefix: \"10.98.0.0/16\" }");
+  }
+}
+
 TEST_F(GrantKeeperTest, ADaemonThatKnowsAllIsToldNothing) {
   Allocate({"numa0-0000"});
   daemon_.RefuseCreate(MakeError(ErrorReason::INTERNAL_FAULT));

@@ -53,11 +53,12 @@ absl::StatusOr<v1::ResourceLimits> LimitsFor(v1::ResourceLimits base, const Reso
   return base;
 }
 
-v1::CreateGrantRequest RequestFor(const GrantRecord& record) {
+v1::CreateGrantRequest RequestFor(const GrantRecord& record, const v1::ConnectionPolicy& connections) {
   v1::CreateGrantRequest request;
   request.set_name(record.name);
   request.set_door(record.has_door);
   *request.mutable_limits() = record.limits;
+  *request.mutable_connections() = connections;
   request.mutable_devices()->set_resource_name(record.resource);
   for (const std::string& id : record.device_ids) {
     request.mutable_devices()->add_device_ids(id);
@@ -65,8 +66,8 @@ v1::CreateGrantRequest RequestFor(const GrantRecord& record) {
   return request;
 }
 
-v1::CreateGrantRequest RenewalOf(const GrantRecord& record, uint64_t bytes) {
-  v1::CreateGrantRequest request = RequestFor(record);
+v1::CreateGrantRequest RenewalOf(const GrantRecord& record, uint64_t bytes, const v1::ConnectionPolicy& connections) {
+  v1::CreateGrantRequest request = RequestFor(record, connections);
   v1::ResourceLimits& limits = *request.mutable_limits();
   if (const uint64_t before = limits.pinned_bytes(); bytes < before) {
     limits.set_pinned_bytes(bytes);

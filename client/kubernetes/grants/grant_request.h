@@ -21,9 +21,9 @@ absl::StatusOr<v1::ResourceLimits> LimitsFor(v1::ResourceLimits base, const Reso
                                              uint64_t registered_times);
 
 // Request for a new grant.
-v1::CreateGrantRequest RequestFor(const GrantRecord& record);
+v1::CreateGrantRequest RequestFor(const GrantRecord& record, const v1::ConnectionPolicy& connections);
 // Request for the renewal of this grant, for at most `bytes`, which are pages and not 0.
-v1::CreateGrantRequest RenewalOf(const GrantRecord& record, uint64_t bytes);
+v1::CreateGrantRequest RenewalOf(const GrantRecord& record, uint64_t bytes, const v1::ConnectionPolicy& connections);
 
 // Converts a grant as the daemon lists it. `now_ms` is Unix time in milliseconds.
 GrantRecord RecordOf(const v1::GrantInfo& info, int64_t now_ms);

@@ -69,7 +69,7 @@ TEST(RenewalOf, AsksForThatVeryGrant) {
   GrantRecord record{.grant_id = 9, .secret_sha256 = std::string(32, 'x'), .name = "n", .resource = "a/b"};
   record.device_ids = {"d1", "d2"};
   record.limits.set_regions(5);
-  const v1::CreateGrantRequest request = RenewalOf(record, 4096);
+  const v1::CreateGrantRequest request = RenewalOf(record, 4096, {});
   EXPECT_EQ(request.renewal().grant_id(), 9u);
   EXPECT_EQ(request.renewal().secret_sha256(), record.secret_sha256);
   EXPECT_EQ(request.name(), "n");
@@ -77,21 +77,21 @@ TEST(RenewalOf, AsksForThatVeryGrant) {
   EXPECT_EQ(request.devices().resource_name(), "a/b");
   EXPECT_THAT(request.devices().device_ids(), ElementsAre("d1", "d2"));
   EXPECT_FALSE(request.door());
-  EXPECT_FALSE(RequestFor(record).has_renewal());
+  EXPECT_FALSE(RequestFor(record, {}).has_renewal());
   record.has_door = true;
-  EXPECT_TRUE(RenewalOf(record, 4096).door());
+  EXPECT_TRUE(RenewalOf(record, 4096, {}).door());
 }
 
 TEST(RenewalOf, IsForNoMoreThanTheNodeOffers) {
   const ResourceSpec resource{.name = "a/b", .unit_bytes = 64 << 20};
   const GrantRecord record{.grant_id = 9, .limits = *LimitsFor({}, resource, 4, 3)};
-  const v1::ResourceLimits limits = RenewalOf(record, 64 << 20).limits();
+  const v1::ResourceLimits limits = RenewalOf(record, 64 << 20, {}).limits();
   EXPECT_EQ(limits.pinned_bytes(), 64u << 20);
   EXPECT_EQ(limits.memory_bytes(), 64u << 20);
   EXPECT_EQ(limits.registered_bytes(), 192u << 20);
-  EXPECT_EQ(RenewalOf(record, 512 << 20).limits().pinned_bytes(), 256u << 20) << "a grown pool makes no grant grow";
+  EXPECT_EQ(RenewalOf(record, 512 << 20, {}).limits().pinned_bytes(), 256u << 20) << "a grown pool makes no grant grow";
   const GrantRecord huge{.grant_id = 9, .limits = *LimitsFor({}, {.name = "a/b", .unit_bytes = 1ull << 62}, 2, 4)};
-  EXPECT_EQ(RenewalOf(huge, 1ull << 62).limits().registered_bytes(), 1ull << 62);
+  EXPECT_EQ(RenewalOf(huge, 1ull << 62, {}).limits().registered_bytes(), 1ull << 62);
 }
 
 TEST(RecordOf, IsAsTheDaemonSays) {

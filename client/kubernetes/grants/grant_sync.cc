@@ -109,7 +109,7 @@ bool GrantSync::RenewOrForget(KeptGrant& grant, const OfferedBytes& offered, abs
     return false;
   }
   const bool can_be_used = record.has_door || !record.secret_sha256.empty();
-  const absl::Status made = can_be_used ? daemon_.CreateGrant(RenewalOf(record, left)).status()
+  const absl::Status made = can_be_used ? daemon_.CreateGrant(RenewalOf(record, left, connections_)).status()
                                         : absl::NotFoundError("its secret is not known");
   if (made.ok()) {
     logger_.Info("grant made again", {{"grant", record.grant_id}, {"name", record.name}});

@@ -6,12 +6,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "client/kubernetes/grants/daemon.h"
 #include "client/kubernetes/grants/grant_review.h"
 #include "log/logger.h"
+#include "rnicd/v1/policy.pb.h"
 
 namespace rnicd::kubernetes {
 
@@ -25,7 +27,9 @@ using OfferedBytes = std::function<std::optional<uint64_t>(const GrantRecord& re
 // Threads:  as the daemon.
 class GrantSync {
  public:
-  GrantSync(Daemon& daemon, const log::Logger& logger) : daemon_(daemon), logger_(logger) {}
+  // Renewed grants may connect with these.
+  GrantSync(Daemon& daemon, const log::Logger& logger, v1::ConnectionPolicy connections)
+      : daemon_(daemon), logger_(logger), connections_(std::move(connections)) {}
 
   // Revokes one grant; a grant that the daemon does not have counts as revoked.
   absl::Status Revoke(const GrantRecord& record, std::string_view reason) const;
@@ -49,6 +53,7 @@ class GrantSync {
 
   Daemon& daemon_;
   const log::Logger& logger_;
+  const v1::ConnectionPolicy connections_;
 };
 
 // Keeps a transport failure, else the first failure.

@@ -18,6 +18,7 @@ from ._amounts import Size as _Size, parse_size as _parse_size  # noqa: E402
 from ._memory import MemoryPart, RegionPart  # noqa: E402
 from ._version import __version__  # noqa: E402
 from .completion import Completion  # noqa: E402
+from .connections import ConnectionData, Connector, ConnectorAddresses, Listener  # noqa: E402
 from .errors import (  # noqa: E402
     Closed,
     Denied,
@@ -62,6 +63,9 @@ __all__ = [
     "Closed",
     "Completion",
     "CompletionQueue",
+    "ConnectionData",
+    "Connector",
+    "ConnectorAddresses",
     "Denied",
     "Error",
     "ErrorDetail",
@@ -71,6 +75,7 @@ __all__ = [
     "InUse",
     "InvalidArgument",
     "Invalidate",
+    "Listener",
     "LogicalMapping",
     "Memory",
     "MemoryPart",

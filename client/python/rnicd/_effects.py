@@ -15,7 +15,7 @@ class Call(NamedTuple):
     """One unary call. The answer is its response message; the failure an `Error`."""
 
     service: str
-    """"Session", "Adapter", "Memory" or "Queue"."""
+    """"Session", "Adapter", "Memory", "Queue" or "Connection"."""
     method: str
     request: Any
     """The request message."""

@@ -1,17 +1,21 @@
-"""The session's events: its end, notifications of completion queues, and peers that disconnected."""
+"""The session's events: its end, notifications of queues, requests for connections, and peers that disconnected."""
 
 from __future__ import annotations
 
+import collections
 import queue
 import threading
 import traceback
 import weakref
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Deque, Dict, Optional
 
 from . import errors
 from ._proto import session_service_pb2 as messages
 
 _SUCCESS = 0
+ENDED = -1
+"""In place of an event of a listener or connector: the session has ended, and none will come."""
+_TOLD_OF_THE_END = ("listener", "connector")
 
 
 def call_back(callback: Callable[[Any], None], argument: Any) -> None:
@@ -31,11 +35,20 @@ class Router:
         self._on_end: Optional[Callable[[errors.SessionLost], None]] = None
         self._lost: Optional[errors.SessionLost] = None
         self._ended = threading.Event()
+        self.strays: Deque[int] = collections.deque()
+        """Connectors of requests whose listener is gone: to be closed with the next object that is dropped."""
 
     def watch(self, kind: str, ident: int, callback: Callable[[int], None]) -> None:
-        """Calls `callback` with the NTSTATUS of each event of this object; `kind` is "cq" or "qp"."""
+        """Calls `callback` with the NTSTATUS of each event of this object; `kind` is "cq", "qp" or "connector".
+
+        With "listener" each event is a request, and `callback` gets the id of its connector. Those of a listener and a
+        connector also get ENDED.
+        """
         with self._lock:
             self._watched[kind, ident] = callback
+            ended = self._lost is not None and kind in _TOLD_OF_THE_END
+        if ended:
+            callback(ENDED)
 
     def forget(self, kind: str, ident: int) -> None:
         """Ends `watch`."""
@@ -57,6 +70,11 @@ class Router:
             self._notify("cq", event.cq_notification.cq_id, event.cq_notification.ntstatus)
         elif kind == "qp_disconnected":
             self._notify("qp", event.qp_disconnected.qp_id, _SUCCESS)
+        elif kind == "disconnect_event":
+            self._notify("connector", event.disconnect_event.connector_id, _SUCCESS)
+        elif kind == "connect_event":
+            if not self._notify("listener", event.connect_event.listener_id, event.connect_event.connector_id):
+                self.strays.append(event.connect_event.connector_id)
         elif kind == "session_ending":
             self.end(errors.SessionLost(event.session_ending.cause))
 
@@ -67,19 +85,24 @@ class Router:
                 return
             self._lost = lost
             callback, self._on_end = self._on_end, None
+            waiting = [one for (kind, _), one in self._watched.items() if kind in _TOLD_OF_THE_END]
         if callback is not None:
             callback(lost)
+        for one in waiting:
+            call_back(one, ENDED)
         self._ended.set()
 
     def wait_for_end(self, seconds: float) -> None:
         """Waits until the session has ended, at most that long."""
         self._ended.wait(seconds)
 
-    def _notify(self, kind: str, ident: int, status: int) -> None:
+    def _notify(self, kind: str, ident: int, status: int) -> bool:
+        """False if the object is not watched."""
         with self._lock:
             callback = self._watched.get((kind, ident))
         if callback is not None:
             call_back(callback, status)
+        return callback is not None
 
 
 def read(stream: Any, router: Router) -> None:

@@ -20,6 +20,7 @@ _CLASSES: dict[str, type[errors.Refused]] = {
     "REGION_BUSY": errors.InUse,
     "REGION_HAS_WINDOWS": errors.InUse,
     "RATE_LIMITED": errors.QuotaExceeded,
+    "ADDRESS_NOT_PERMITTED": errors.Denied,
     "TENANT_REFUSED": errors.Denied,
     "GRANT_REFUSED": errors.Denied,
     "METHOD_NOT_PERMITTED": errors.Denied,

@@ -11,6 +11,7 @@ from . import _amounts, _data_path, _events, _failures, _fork, errors
 from ._effects import Call, Steps
 from ._fields import message
 from ._proto import adapter_service_pb2 as adapter_messages
+from ._proto import connection_service_pb2 as connection_messages
 from ._proto import memory_service_pb2 as memory_messages
 from ._proto import session_service_pb2 as session_messages
 
@@ -25,6 +26,11 @@ def _folder(name: Any) -> str:
         return os.fsdecode(name)
     except TypeError:
         raise _failures.wrong_type("socket_dir", "a path", name) from None
+
+
+def _close_stray(ident: int) -> Call:
+    """Rejects a request whose listener is gone."""
+    return Call("Connection", "CloseConnector", connection_messages.CloseConnectorRequest(connector_id=ident))
 
 
 class Link:
@@ -98,6 +104,8 @@ class Link:
 
     def release_dropped(self) -> Steps[None]:
         """Makes the calls of finalizers, children first. What the daemon refuses stays until the session ends."""
+        while self.events.strays:
+            self.drop(0, _close_stray(self.events.strays.popleft()))
         waiting: list[tuple[int, Call]] = []
         while self.dropped:
             waiting.append(self.dropped.popleft())

@@ -179,6 +179,8 @@ class PairBase(Handle):
     _initiator_queue: QueueBase
     _gone: Any
     """An Event of the client's own kind, set when the peer has disconnected or died."""
+    _connector: Any = None
+    """Its connector, which is closed first: the daemon closes no pair before it."""
 
     @classmethod
     def _close_call(cls, ident: int) -> Call:

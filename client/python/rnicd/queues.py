@@ -225,7 +225,9 @@ class QueuePair(SyncHandle, _queues.PairBase):
         self.post([Invalidate(target)]).wait(timeout)
 
     def close(self) -> None:
-        """Flushes and ends the pair, and its queue if it was made with it."""
+        """Flushes and ends the pair, and its connector, and its queue if it was made with it."""
+        if self._connector is not None:
+            self._connector.close()
         self._link.events.forget("qp", self._ident)
         super().close()
         if self._own_queue is not None:

@@ -9,6 +9,8 @@ from ._amounts import Size
 from ._link import SessionBase
 from ._memory import MemoryPart
 from ._runner import SyncLink
+from .connections import Connector, Listener, _steps
+from .connections._steps import Address, Peer
 from .memory import FastRegion, LogicalMapping, Memory, MemoryWindow, Region
 from .queues import CompletionQueue, QueuePair
 
@@ -179,6 +181,45 @@ class Session(SessionBase):
         pair._own_queue = initiator if completion_queue is None else None
         _queues.watch_pair(pair, on_disconnected)
         return pair
+
+    def listen(self, name: str = "", *, address: str = "", port: int = 0) -> Listener:
+        """Listens for connections: `with session.listen("array") as l, l.next_request() as c: c.accept(pair)`.
+
+        `name` is what sessions on this node find it by, 1 to 63 printable characters. `address` is one of the card's,
+        by default its first; port 0 is a free one. Errors: Denied, Refused (NAME_TAKEN, ADDRESS_IN_USE, ...).
+        """
+        return self._link.run(_steps.listen(self._link, Listener, name, address, port))
+
+    def connect(
+        self,
+        peer: Peer,
+        qp: QueuePair,
+        *,
+        private_data: bytes = b"",
+        inbound_reads: Optional[int] = None,
+        outbound_reads: Optional[int] = None,
+        source: Optional[Address] = None,
+        on_disconnected: Optional[Callable[[], None]] = None,
+    ) -> Connector:
+        """Connects a queue pair with a listener, by its name or (address, port), and keeps the peer's answer.
+
+        A name without "/" is one of this process's own namespace or tenant. The peer may read `private_data`, at most
+        `AdapterInfo.max_caller_data` bytes. `inbound_reads` is how many of the peer's reads this side lets happen at a
+        time, `outbound_reads` how many of its own; by default what the cards can. `on_disconnected` runs on the event
+        thread. Errors: NotFound (NAME_NOT_FOUND), Denied, Refused (CONNECTION_REFUSED, CONNECTION_TIMED_OUT, ...).
+        """
+        offer = _steps.offer_of(private_data, inbound_reads, outbound_reads)
+        made = self.connector()
+        try:
+            self._link.run(made._establish_steps(peer, qp, offer, source, on_disconnected))
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def connector(self) -> Connector:
+        """For `connect` in steps, with a look at the peer's answer, or at the words of a rejection."""
+        return self._link.run(_steps.connector(self._link, Connector))
 
     def close(self) -> Optional[_info.Reclaimed]:
         """Ends the session: all its tokens are invalid when this returns. Returns what it still held.

@@ -1,12 +1,16 @@
 #include "daemon/app/config/config.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/ndk/network_address.h"
 #include "base/system/this_process.h"
 #include "daemon/app/config/flag_reader.h"
 #include "daemon/app/config/memory_pool_flag.h"
@@ -41,6 +45,8 @@ ABSL_FLAG(std::string, log_format, "text", "text or json; lines go to stderr");
 ABSL_FLAG(int64_t, drain_timeout_ms, 5000, "how long SIGTERM waits for sessions to be taken back; 1 to 600000");
 ABSL_FLAG(int64_t, silent_connection_timeout_ms, 10000,
           "a connection without a session that says nothing for so long is dropped; 100 to 3600000");
+ABSL_FLAG(int64_t, connection_timeout_ms, 30000,
+          "how long a request of a connector waits for its peer; 100 to 3600000");
 ABSL_FLAG(int64_t, ticket_lifetime_ms, 30000, "how long a descriptor ticket can be redeemed; 100 to 3600000");
 ABSL_FLAG(int64_t, health_interval_ms, 1000,
           "how often each adapter is tried by a registration of the daemon's own; 10 to 3600000");
@@ -81,6 +87,9 @@ ABSL_FLAG(int64_t, max_pinned_bytes, 0, "pinned bytes in all, each page once for
 ABSL_FLAG(int64_t, max_memory_bytes, -1,
           "bytes of memory objects in all; -1: half of the machine's memory; 0: no limit");
 ABSL_FLAG(int64_t, soft_adapters, 1, "soft provider: number of adapters (soft0, soft1, ...); 1 to 64");
+ABSL_FLAG(std::string, soft_addresses, "",
+          "soft provider: an IPv4 or IPv6 address for each adapter, separated by commas; empty: 198.18.0.1 for soft0, "
+          "198.18.0.2 for soft1, and so on");
 ABSL_FLAG(int64_t, soft_max_registration_bytes, int64_t{1} << 40,
           "soft provider: the largest registration, what adapters report as max_registration_size; 4096 or more");
 ABSL_FLAG(int64_t, soft_max_regions, 0, "soft provider: registrations an adapter has room for; 0: 8388608");
@@ -134,6 +143,7 @@ void ReadServices(Config& config, FlagReader& reader) {
   config.metrics_max_tenants = static_cast<uint32_t>(reader.Number(FLAGS_metrics_max_tenants, 1, 10000));
   config.status_page = absl::GetFlag(FLAGS_status_page);
   config.drain_timeout = reader.Milliseconds(FLAGS_drain_timeout_ms, 1, kTenMinutesMs);
+  config.limits.connection_timeout = reader.Milliseconds(FLAGS_connection_timeout_ms, 100, kOneHourMs);
   config.ticket_lifetime = reader.Milliseconds(FLAGS_ticket_lifetime_ms, 100, kOneHourMs);
   config.health_interval = reader.Milliseconds(FLAGS_health_interval_ms, 10, kOneHourMs);
   config.health_timeout = reader.Milliseconds(FLAGS_health_timeout_ms, 10, kOneHourMs);
@@ -189,11 +199,33 @@ void ReadLimits(Config& config, FlagReader& reader) {
   limits.pending_threshold_bytes = reader.Number(FLAGS_pending_threshold_bytes, 1, kUnbounded);
 }
 
+std::vector<IpAddress> ReadSoftAddresses(FlagReader& reader, uint32_t adapters) {
+  const std::string text = absl::GetFlag(FLAGS_soft_addresses);
+  if (text.empty()) {
+    return {};
+  }
+  std::vector<IpAddress> addresses;
+  const std::vector<std::string> words = absl::StrSplit(text, ',');
+  for (const std::string& word : words) {
+    addresses.push_back(IpAddress::FromText(word).value_or(IpAddress()));
+  }
+  const bool are_hosts = std::none_of(addresses.begin(), addresses.end(), std::mem_fn(&IpAddress::is_wildcard));
+  const size_t different = std::set<IpAddress>(addresses.begin(), addresses.end()).size();
+  if (!are_hosts || addresses.size() != adapters || different != adapters) {
+    reader.AddError("soft_addresses",
+                    absl::StrCat("must be empty or --soft_adapters different addresses with commas between them, such "
+                                 "as 198.18.0.1, not \"",
+                                 absl::CHexEscape(text), "\""));
+  }
+  return addresses;
+}
+
 // Flags of a kind of card that is not selected are read and checked all the same, so that an error in a flag file shows
 // before the kind is changed.
 provider::SoftOptions ReadSoftFlags(FlagReader& reader) {
   provider::SoftOptions options;
   options.adapters = static_cast<uint32_t>(reader.Number(FLAGS_soft_adapters, 1, 64));
+  options.addresses = ReadSoftAddresses(reader, options.adapters);
   options.max_registration_bytes = reader.Number(FLAGS_soft_max_registration_bytes, kRegistrationBytesMin, kUnbounded);
   options.max_regions = reader.Limit(FLAGS_soft_max_regions);
   options.hold_reads = reader.PresenceOf(FLAGS_soft_hold_reads_while);

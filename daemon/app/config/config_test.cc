@@ -102,6 +102,7 @@ constexpr BadValue kBadValues[] = {
     {"drain_timeout_ms", "600001"},
     {"silent_connection_timeout_ms", "99"},
     {"silent_connection_timeout_ms", "3600001"},
+    {"connection_timeout_ms", "99"},
     {"ticket_lifetime_ms", "99"},
     {"ticket_lifetime_ms", "-1"},
     {"health_interval_ms", "9"},
@@ -140,6 +141,9 @@ constexpr BadValue kBadValues[] = {
     {"max_memory_bytes", "-2"},
     {"soft_adapters", "0"},
     {"soft_adapters", "65"},
+    {"soft_addresses", "soft0"},
+    {"soft_addresses", "0.0.0.0"},
+    {"soft_addresses", "198.18.0.1,198.18.0.2"},
     {"soft_max_registration_bytes", "4095"},
     {"soft_max_regions", "-1"},
     {"hold_registrations_while", "hold"},
@@ -184,6 +188,19 @@ TEST_F(ConfigTest, ByDefaultTheSoftCardGetsItsOwnDefaults) {
   EXPECT_THAT(Errors(), IsEmpty());
   EXPECT_EQ(config_.soft.adapters, provider::SoftOptions().adapters);
   EXPECT_EQ(config_.soft.adapter_flags, provider::SoftOptions().adapter_flags);
+}
+
+TEST_F(ConfigTest, EachSoftCardHasAnAddressOfItsOwn) {
+  Set("soft_adapters", "2");
+  Set("soft_addresses", "10.0.0.1,fd00::1");
+  EXPECT_THAT(Errors(), IsEmpty());
+  EXPECT_THAT(config_.soft.addresses, ElementsAre(IpAddress::FromText("10.0.0.1"), IpAddress::FromText("fd00::1")));
+  for (const char* const bad :
+       {"10.0.0.1", "10.0.0.1,::ffff:10.0.0.1", "10.0.0.1,fd00::1,fd00::2", "10.0.0.1,fd00::1,"}) {
+    Set("soft_addresses", bad);
+    EXPECT_THAT(Errors(), ElementsAre(::testing::StartsWith("--soft_addresses: must be empty or --soft_adapters")))
+        << bad;
+  }
 }
 
 TEST(ProviderRegistry, MakesWhatItKnows) {

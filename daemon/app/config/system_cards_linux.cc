@@ -10,7 +10,8 @@ namespace {
 
 absl::StatusOr<std::unique_ptr<provider::Provider>> MakeVerbs(const Config& config, RandomSource& random,
                                                               provider::AdapterEventListener on_event) {
-  return provider::VerbsProvider::Create(config.system->verbs, random, provider::RdmaCore(), std::move(on_event));
+  return provider::VerbsProvider::Create(config.system->verbs, random, provider::RdmaCore(), std::move(on_event),
+                                         &provider::RdmaCmLibrary());
 }
 
 constexpr std::array kCards = {ProviderKind{.name = "verbs", .make = MakeVerbs}};

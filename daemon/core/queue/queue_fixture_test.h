@@ -69,8 +69,8 @@ inline std::vector<uint64_t> PagesOf(const BuiltLam& lam) {
 
 class QueueOwner : public Owner {
  public:
-  explicit QueueOwner(World& world, uint64_t number = 1, uint32_t depth = 64)
-      : Owner(world, number), adapter(Adapter()), domain(Domain(adapter)), queue(Queue(depth)) {}
+  explicit QueueOwner(World& world, uint64_t number = 1, uint32_t depth = 64, uint32_t uid = 1000)
+      : Owner(world, number, uid), adapter(Adapter()), domain(Domain(adapter)), queue(Queue(depth)) {}
 
   CompletionQueueId Queue(uint32_t depth = 64, uint64_t context = 0) {
     const auto id = session->Begin()->queues().Create(adapter, depth, context);

@@ -102,15 +102,14 @@ QueuePair::QueuePair(Kept<ProtectionDomain> domain, Kept<CompletionQueue> receiv
       limits_(options.limits),
       context_(options.context),
       charge_(std::move(options.charge)),
-      entries_(std::move(options.entries)),
-      lists_(std::move(options.lists)),
+      held_{.entries = std::move(options.entries), .lists = std::move(options.lists), .address = nullptr},
       events_(events),
       observer_(observer) {}
 
 void QueuePair::Publish(QueuePairId id, std::function<void()> on_peer_lost) {
   MutexLock lock(mutex_);
   id_ = id.value;
-  on_peer_lost_ = std::move(on_peer_lost);
+  peer_loss_.flush = std::move(on_peer_lost);
 }
 
 absl::StatusOr<RemoteToken> QueuePair::Enqueue(provider::WorkRequest&& request) {
@@ -138,17 +137,46 @@ void QueuePair::OnCompletion(provider::WorkQueue queue, const provider::Completi
   target.Push(AsOwnerSees(completion, context_, QueuePairId{id_}), completion.solicited);
 }
 
+absl::Status QueuePair::Tie(std::function<void()> on_peer_lost) {
+  const QueuePairState now = state();
+  if (now == QueuePairState::kError) {
+    return MakeError(ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
+  }
+  MutexLock lock(mutex_);
+  if (now != QueuePairState::kInit || peer_loss_.tie != nullptr) {
+    return MakeError(ErrorReason::CONNECTION_ACTIVE, "qp_id");
+  }
+  peer_loss_.tie = std::move(on_peer_lost);
+  return absl::OkStatus();
+}
+
+void QueuePair::Untie() {
+  MutexLock lock(mutex_);
+  peer_loss_.tie = nullptr;
+}
+
+absl::Status QueuePair::CheckUntied() const {
+  MutexLock lock(mutex_);
+  return peer_loss_.tie == nullptr ? absl::OkStatus() : MakeError(ErrorReason::CONNECTION_ACTIVE, "qp_id");
+}
+
 void QueuePair::OnPeerDisconnected() {
   std::function<void()> on_peer_lost;
+  std::function<void()> tie;
   {
     MutexLock lock(mutex_);
-    if (closed_) {
+    if (peer_loss_.closed) {
       return;
     }
-    on_peer_lost = std::move(on_peer_lost_);
+    on_peer_lost = std::move(peer_loss_.flush);
+    tie = peer_loss_.tie;
   }
   if (on_peer_lost != nullptr) {
     on_peer_lost();
+  }
+  if (tie != nullptr) {
+    tie();
+    return;
   }
   if (const std::shared_ptr<Closable> self = weak_from_this().lock(); self != nullptr) {
     events_.PushSource(std::shared_ptr<EventSource>(self, this));
@@ -157,7 +185,7 @@ void QueuePair::OnPeerDisconnected() {
 
 EventSource::Taken QueuePair::TakeEvent() {
   MutexLock lock(mutex_);
-  if (closed_) {
+  if (peer_loss_.closed) {
     return {};
   }
   return {.body = QpDisconnected{.queue_pair = QueuePairId{id_}, .context = context_}};
@@ -167,12 +195,13 @@ void QueuePair::Finalize() {
   device_->Shutdown();
   {
     MutexLock lock(mutex_);
-    closed_ = true;
+    peer_loss_.closed = true;
   }
   events_.Withdraw(*this);
+  held_.address = nullptr;
   device_.reset();
-  entries_.Refund();
-  lists_.Refund();
+  held_.entries.Refund();
+  held_.lists.Refund();
 }
 
 void QueuePair::ReleaseParents() {

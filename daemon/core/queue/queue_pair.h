@@ -15,6 +15,7 @@
 #include "base/ndk/work_request.h"
 #include "daemon/core/queue/completion_queue.h"
 #include "daemon/core/region/protection_domain.h"
+#include "daemon/core/request/address_book.h"
 #include "daemon/core/request/closable.h"
 #include "daemon/core/request/event_queue.h"
 #include "daemon/core/tenant/ledger.h"
@@ -54,6 +55,20 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   // the peer has ended, on any thread; it must not call the queue pair.
   void Publish(QueuePairId id, std::function<void()> on_peer_lost);
 
+  // What keeps the address known to others while the queue pair is open.
+  void KeepUntilClosed(AddressBook::Hold address) { held_.address = std::move(address); }
+
+  // Reserves the queue pair for a connector: nobody else may connect it, and `on_peer_lost` is called in place of the
+  // event QpDisconnected. Errors: CONNECTION_ACTIVE; QP_NOT_CONNECTABLE.
+  absl::Status Tie(std::function<void()> on_peer_lost);
+  // After a connection that was not made.
+  void Untie();
+  // Errors: CONNECTION_ACTIVE while a connector has the queue pair.
+  absl::Status CheckUntied() const;
+  // False: the connection was made without reads.
+  void SetMayRead(bool may_read) { may_read_.store(may_read); }
+  bool may_read() const { return may_read_.load(); }
+
   const std::shared_ptr<ProtectionDomain>& domain() const { return domain_.shared(); }
   const QueuePairLimits& limits() const { return limits_; }
   bool Uses(const CompletionQueue& queue) const { return &*receive_queue_ == &queue || &*initiator_queue_ == &queue; }
@@ -73,6 +88,20 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   QueuePair(Kept<ProtectionDomain> domain, Kept<CompletionQueue> receive_queue, Kept<CompletionQueue> initiator_queue,
             Options options, EventQueue& events, Observer& observer);
 
+  // What it has until it is closed.
+  struct Held {
+    Charge entries;
+    Charge lists;
+    AddressBook::Hold address;
+  };
+  // What hears of the peer's end, until the queue pair is closed.
+  struct PeerLoss {
+    std::function<void()> flush;
+    // The connector's, in place of an event; null without one.
+    std::function<void()> tie;
+    bool closed = false;
+  };
+
   bool DeadQueue() const { return receive_queue_->overrun() || initiator_queue_->overrun(); }
   void OnCompletion(provider::WorkQueue queue, const provider::Completion& completion) override;
   void OnPeerDisconnected() override;
@@ -85,16 +114,16 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   const QueuePairLimits limits_;
   const uint64_t context_;
   const std::shared_ptr<Charge> charge_;
-  Charge entries_;
-  Charge lists_;
+  Held held_;
   EventQueue& events_;
   Observer& observer_;
 
   std::atomic<uint64_t> id_ = 0;
 
-  Mutex mutex_;
-  std::function<void()> on_peer_lost_ RNICD_GUARDED_BY(mutex_);
-  bool closed_ RNICD_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> may_read_{true};
+
+  mutable Mutex mutex_;
+  PeerLoss peer_loss_ RNICD_GUARDED_BY(mutex_);
 
   // Last, so that it is destroyed first: it reports until then.
   std::unique_ptr<provider::DeviceQueuePair> device_;

@@ -37,6 +37,7 @@ absl::StatusOr<QueuePairId> SessionPairs::Create(const CreateQpArguments& argume
                          QueuePair::Create(std::move(domain), std::move(receive_queue), std::move(initiator_queue),
                                            std::move(options), lease_.events(), node_.observer));
   const QueuePairId id = table_.Insert(pair);
+  pair->KeepUntilClosed(node_.addresses.AddQueuePair(pair->device().address(), lease_.tenant().number()));
   pair->Publish(id, arguments.flush_with_peer ? [this, id] { FlushLater(id); } : std::function<void()>());
   return id;
 }
@@ -55,7 +56,23 @@ absl::StatusOr<QueuePairView> SessionPairs::Query(QueuePairId id) {
 
 absl::Status SessionPairs::Connect(QueuePairId id, std::string_view peer_address) {
   RNICD_ASSIGN_OR_RETURN(const HeldQueuePair held, HoldQueuePair(id));
+  RNICD_RETURN_IF_ERROR(held.pair->CheckUntied());
+  RNICD_RETURN_IF_ERROR(CheckMayReach(held.pair->domain()->adapter(), peer_address));
   return held.pair->device().Connect(peer_address);
+}
+
+// Queue pairs of the same tenant on this node need no permission.
+absl::Status SessionPairs::CheckMayReach(Adapter& adapter, std::string_view peer_address) const {
+  const std::optional<uint64_t> tenant = node_.addresses.TenantOfQueuePair(peer_address);
+  if (tenant == lease_.tenant().number()) {
+    return absl::OkStatus();
+  }
+  RNICD_ASSIGN_OR_RETURN(const IpAddress peer, adapter.device().LocateQueuePair(peer_address));
+  const bool permitted = lease_.tenant().connections()->MayReach(peer);
+  const absl::Status decision =
+      permitted ? absl::OkStatus() : MakeError(ErrorReason::ADDRESS_NOT_PERMITTED, "peer_address");
+  lease_.ReportDetail("connection.pair", "peer=" + peer.ToText(), decision);
+  return decision;
 }
 
 absl::Status SessionPairs::Disconnect(QueuePairId id) {

@@ -79,6 +79,8 @@ class SessionPairs final : public SessionObjects<QueuePairId, QueuePair> {
     Closable::Hold hold;
   };
   absl::StatusOr<HeldQueuePair> HoldQueuePair(QueuePairId id);
+  // Errors: ADDRESS_NOT_PERMITTED; QP_ADDRESS_UNKNOWN, DEVICE_NOT_CAPABLE.
+  absl::Status CheckMayReach(Adapter& adapter, std::string_view peer_address) const;
   absl::StatusOr<RemoteToken> PostOne(QueuePair& pair, const WorkRequestResolver& resolver, const WorkRequest& request);
   void ReportRefusal(const WorkRequest& request, const absl::Status& refusal, PostOutcome* outcome);
   // Ends the queue pairs of a dead queue, on a worker.

@@ -140,6 +140,9 @@ struct WorkRequestResolver::Visitor {
 
   absl::Status operator()(const WorkRequest::Read& read) const {
     RNICD_RETURN_IF_ERROR(CheckOpFlags(flags, kOpFlagsOfInitiator | kOpFlagReadLocalInvalidate));
+    if (!resolver.pair_.may_read()) {
+      return MakeError(ErrorReason::READS_NOT_AGREED, "read");
+    }
     const NdkAdapterInfo& info = resolver.adapter().info();
     const bool can_invalidate = (info.adapter_flags & kAdapterFlagReadLocalInvalidate) != 0;
     out.request.work =

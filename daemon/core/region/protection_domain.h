@@ -19,7 +19,7 @@ class ProtectionDomain final : public Closable {
   static absl::StatusOr<std::shared_ptr<ProtectionDomain>> Create(std::shared_ptr<Adapter> adapter,
                                                                   std::shared_ptr<Charge> charge);
 
-  const Adapter& adapter() const { return *adapter_; }
+  Adapter& adapter() const { return *adapter_; }
   // Constant for the domain's lifetime. Source: NDK_FN_GET_PRIVILEGED_MEMORY_REGION_TOKEN.
   LocalToken privileged_token() const { return privileged_token_; }
   // Valid until closed: call with a Hold.

@@ -27,6 +27,13 @@ enum class RequestKind : uint8_t {
   kCloseCq,
   kCloseQp,
   kCloseMw,
+  kConnect,
+  kCompleteConnect,
+  kAccept,
+  kDisconnect,
+  kCloseListener,
+  kCloseConnector,
+  kCloseSharedEndpoint,
 };
 
 // The completion of a request whose call returned STATUS_PENDING.
@@ -59,6 +66,19 @@ struct QpDisconnected {
   uint64_t context = 0;
 };
 
+// A request has reached a listener, with a connector for it.
+struct ConnectRequested {
+  ListenerId listener;
+  uint64_t context = 0;
+  ConnectorId connector;
+};
+
+// The peer of a connector disconnected, or the connection broke.
+struct ConnectorDisconnected {
+  ConnectorId connector;
+  uint64_t context = 0;
+};
+
 // Progress of a long allocation. Comes before the response of its call, or not at all.
 struct MemoryProgress {
   // progress_context of the request.
@@ -68,7 +88,8 @@ struct MemoryProgress {
   uint64_t size = 0;
 };
 
-using EventBody = std::variant<RequestCompleted, SessionEnding, CqNotified, QpDisconnected, MemoryProgress>;
+using EventBody = std::variant<RequestCompleted, SessionEnding, CqNotified, QpDisconnected, MemoryProgress,
+                               ConnectRequested, ConnectorDisconnected>;
 
 struct Event {
   // Position in the stream; 1 for the first event fetched.

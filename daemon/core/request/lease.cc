@@ -76,6 +76,11 @@ void Lease::ReportDecision(std::string_view what, std::string object, const absl
   if (!status.ok()) {
     tenant_->tally()->CountRefusal(status);
   }
+  ReportDetail(what, std::move(object), status, note);
+}
+
+void Lease::ReportDetail(std::string_view what, std::string object, const absl::Status& status,
+                         std::string_view note) const {
   node_.observer.Report(Decision{.what = what,
                                  .caller = &owner_,
                                  .tenant = tenant_->name(),

@@ -63,6 +63,9 @@ class Lease : public std::enable_shared_from_this<Lease> {
   // `note` as in Decision.
   void ReportDecision(std::string_view what, std::string object, const absl::Status& status,
                       std::string_view note = {}) const;
+  // The same without the count: a detail of a call, which is counted at its end.
+  void ReportDetail(std::string_view what, std::string object, const absl::Status& status,
+                    std::string_view note = {}) const;
   // False when successes need not be reported.
   bool ReportsSuccesses() const { return node_.observer.HeedsSuccesses(); }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -17,6 +18,7 @@
 
 namespace rnicd::core {
 
+class AddressBook;
 class LingeringMemory;
 class MemoryPool;
 class RingHost;
@@ -29,6 +31,8 @@ struct NodeLimits {
   Limits session;
   // A registration or deregistration of at least this many bytes runs on a worker, and pends where that is allowed.
   uint64_t pending_threshold_bytes = uint64_t{16} << 20;
+  // The longest that a request of a connector waits for its peer.
+  std::chrono::milliseconds connection_timeout{30'000};
 };
 
 // The dependencies of core. Wired once in app/; everything outlives every session.
@@ -53,6 +57,7 @@ struct Node {
   TicketTable& tickets;
   LingeringMemory& lingering;
   TenantDirectory& tenants;
+  AddressBook& addresses;
   // While true, new sessions, memory and registrations are refused.
   std::atomic<bool>& draining;
   NodeLimits limits;

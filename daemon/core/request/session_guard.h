@@ -9,7 +9,10 @@ namespace rnicd::core {
 
 class Lease;
 class SessionAdapters;
+class SessionConnectors;
 class SessionDomains;
+class SessionEndpoints;
+class SessionListeners;
 class SessionMappings;
 class SessionMemory;
 class SessionPairs;
@@ -37,6 +40,9 @@ class SessionGuard {
   SessionPairs& pairs() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
   SessionRequests& requests() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
   SessionRings& rings() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
+  SessionListeners& listeners() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
+  SessionEndpoints& endpoints() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
+  SessionConnectors& connectors() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
   SessionWindows& windows() const ABSL_ATTRIBUTE_LIFETIME_BOUND;
 
  private:

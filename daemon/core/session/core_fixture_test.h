@@ -80,6 +80,14 @@ class Awaited {
     MutexLock lock(mutex_);
     return times_;
   }
+  // Waits until it was set more often than that. False when it is not in time.
+  bool WaitForMore(int times) {
+    const Instant deadline = std::chrono::steady_clock::now() + kTimeout;
+    MutexLock lock(mutex_);
+    while (times_ <= times && changed_.WaitUntil(mutex_, deadline)) {
+    }
+    return times_ > times;
+  }
 
  private:
   mutable Mutex mutex_;

@@ -26,6 +26,9 @@ SessionMappings& SessionGuard::mappings() const { return SessionOf(*lease_).mapp
 SessionQueues& SessionGuard::queues() const { return SessionOf(*lease_).queues_; }
 SessionPairs& SessionGuard::pairs() const { return SessionOf(*lease_).pairs_; }
 SessionRequests& SessionGuard::requests() const { return SessionOf(*lease_).requests_; }
+SessionListeners& SessionGuard::listeners() const { return SessionOf(*lease_).listeners_; }
+SessionEndpoints& SessionGuard::endpoints() const { return SessionOf(*lease_).endpoints_; }
+SessionConnectors& SessionGuard::connectors() const { return SessionOf(*lease_).connectors_; }
 SessionRings& SessionGuard::rings() const { return SessionOf(*lease_).rings_; }
 SessionWindows& SessionGuard::windows() const { return SessionOf(*lease_).windows_; }
 
@@ -46,6 +49,12 @@ Session::Session(Node& node, SessionId id, Caller owner, std::string label, Char
                          .regions = regions_.table(),
                          .windows = windows_.table(),
                          .addresses = mappings_.addresses()}),
+      listeners_(requests_, adapters_,
+                 [this](Listener& listener, provider::ConnectionRequest request) {
+                   return connectors_.TakeRequest(listener, std::move(request));
+                 }),
+      endpoints_(requests_, adapters_),
+      connectors_(requests_, {.adapters = adapters_.table(), .endpoints = endpoints_.table(), .pairs = pairs_.table()}),
       rings_(requests_) {}
 
 void Session::CancelWaiting() {
@@ -53,13 +62,21 @@ void Session::CancelWaiting() {
   memory_.CancelSeals();
 }
 
-// Children before parents: rings first, so that nothing new begins; then queue pairs, so that no transfer is left;
+// Children before parents: rings first, so that nothing new begins; then what makes connections, and queue pairs, so
+// that no transfer is left;
 // windows before the regions they are bound to; and the memory when nothing uses it any more.
 Reclaimed Session::Reclaim(EndCause cause) {
   rings_.CloseAll();
   for (const auto& [id, queue] : queues_.table().All()) {
     queue->EndWaits(MakeError(ErrorReason::SESSION_ENDING));
   }
+  for (const auto& [id, listener] : listeners_.table().All()) {
+    listener->Stop();
+  }
+  connectors_.CancelAll();
+  CloseAll(connectors_.TakeAll());
+  CloseAll(listeners_.TakeAll());
+  CloseAll(endpoints_.TakeAll());
   Reclaimed reclaimed;
   reclaimed.pinned_bytes = ledger().used(Resource::kPinnedBytes);
   reclaimed.memory_bytes = ledger().used(Resource::kMemoryBytes);
@@ -93,6 +110,26 @@ std::vector<std::pair<MemoryRegionId, RegionView>> Session::ViewRegions() const 
   views.reserve(regions.size());
   for (const auto& [id, region] : regions) {
     views.emplace_back(id, region->View());
+  }
+  return views;
+}
+
+std::vector<ListenerView> Session::ViewListeners() const {
+  std::vector<ListenerView> views;
+  for (const auto& [id, listener] : listeners_.table().All()) {
+    if (std::optional<ListenerView> view = listener->View(); view.has_value()) {
+      views.push_back(*std::move(view));
+    }
+  }
+  return views;
+}
+
+std::vector<std::pair<std::string, ConnectionView>> Session::ViewConnections() const {
+  std::vector<std::pair<std::string, ConnectionView>> views;
+  for (const auto& [id, connector] : connectors_.table().All()) {
+    if (std::optional<ConnectionView> view = connector->View(); view.has_value()) {
+      views.emplace_back(connector->adapter().name(), *std::move(view));
+    }
   }
   return views;
 }

@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "base/strong_id.h"
+#include "daemon/core/connection/session_connectors.h"
+#include "daemon/core/connection/session_endpoints.h"
+#include "daemon/core/connection/session_listeners.h"
 #include "daemon/core/memory/session_memory.h"
 #include "daemon/core/queue/session_pairs.h"
 #include "daemon/core/queue/session_queues.h"
@@ -30,6 +33,9 @@ class Session final : public Lease {
 
   std::vector<std::pair<MemoryRegionId, RegionView>> ViewRegions() const;
   void AddTo(Holdings& holdings) const;
+  std::vector<ListenerView> ViewListeners() const;
+  // Connectors that are not idle, each with the name of its adapter.
+  std::vector<std::pair<std::string, ConnectionView>> ViewConnections() const;
 
  private:
   friend class SessionGuard;
@@ -46,6 +52,9 @@ class Session final : public Lease {
   SessionQueues queues_;
   SessionWindows windows_;
   SessionPairs pairs_;
+  SessionListeners listeners_;
+  SessionEndpoints endpoints_;
+  SessionConnectors connectors_;
   SessionRings rings_;
 };
 

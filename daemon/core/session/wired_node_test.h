@@ -7,15 +7,19 @@
 #include <string>
 #include <utility>
 
+#include "daemon/core/request/address_book.h"
 #include "daemon/core/request/node.h"
 #include "daemon/core/session/session_registry.h"
 
 namespace rnicd::core {
 
-// Every caller is admitted, and each uid is a tenant with these limits.
+// Every caller is admitted, and each uid is a tenant with these limits, that may listen at every dynamic port and reach
+// nobody else.
 inline Policy OneTenantForEachUid(const Limits& limits) {
   Policy policy;
   policy.tenants.push_back({.name = "uid", .sharing = Sharing::kEachUid, .limits = {.tenant = limits}});
+  policy.tenants.front().limits.connections.listen = {
+      {.prefix = *IpPrefix::FromText("::/0"), .first_port = kFirstDynamicPort}};
   policy.default_tenant = "uid";
   return policy;
 }
@@ -65,6 +69,7 @@ class WiredNode {
         alarms(parts.clock),
         tickets(parts.random, parts.clock, parts.ticket_lifetime),
         ledger(std::make_shared<Ledger>(parts.limits.node, nullptr)),
+        addresses(parts.random),
         tenants(std::move(parts.policy), ledger, parts.random, parts.clock, parts.most_named),
         node{.os = parts.os,
              .clock = parts.clock,
@@ -80,6 +85,7 @@ class WiredNode {
              .tickets = tickets,
              .lingering = lingering,
              .tenants = tenants,
+             .addresses = addresses,
              .draining = draining,
              .limits = parts.limits,
              .ledger = ledger,
@@ -93,6 +99,7 @@ class WiredNode {
   Alarms alarms;
   TicketTable tickets;
   const std::shared_ptr<Ledger> ledger;
+  AddressBook addresses;
   TenantDirectory tenants;
   std::atomic<bool> draining{false};
   Node node;

@@ -61,6 +61,12 @@ constexpr HeapCost HeapCostOf(Resource resource) {
     // With its tickets; its shared memory is charged apart.
     case Resource::kRings:
       return {3072};
+    // With its name and address.
+    case Resource::kListeners:
+      return {2048};
+    // With its addresses, private data of both sides, and its timer.
+    case Resource::kConnectors:
+      return {3072};
     case Resource::kFastRegisterPages:
     case Resource::kPostedPages:
     case Resource::kPinnedBytes:

@@ -34,6 +34,8 @@ constexpr std::array<ResourceRow, kResourceCount> kRows = {{
     {"logical_pages", ErrorReason::QUOTA_LOGICAL_PAGES},
     {"heap_bytes", ErrorReason::QUOTA_HEAP_BYTES},
     {"rings", ErrorReason::QUOTA_RINGS},
+    {"listeners", ErrorReason::QUOTA_LISTENERS},
+    {"connectors", ErrorReason::QUOTA_CONNECTORS},
     {"lingering_bytes", ErrorReason::QUOTA_MEMORY_BYTES},
 }};
 

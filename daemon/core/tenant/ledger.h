@@ -45,13 +45,16 @@ enum class Resource : uint8_t {
   // Bytes of the daemon's own memory that it keeps for the owner: an estimate; see heap_cost.h.
   kHeapBytes,
   kRings,
+  kListeners,
+  // Connectors and shared endpoints.
+  kConnectors,
   // Bytes of released memory that some process still has; a part of kMemoryBytes, or, of a ring or mapped completion
   // queue, of kHeapBytes; without a limit of its own.
   kLingeringBytes,
 };
-inline constexpr size_t kResourceCount = 21;
+inline constexpr size_t kResourceCount = 23;
 // Those that can have a limit: all before kLingeringBytes.
-inline constexpr size_t kLimitedResourceCount = 20;
+inline constexpr size_t kLimitedResourceCount = 22;
 
 // "pinned_bytes": for the wire, metrics and messages.
 std::string_view ResourceName(Resource resource);

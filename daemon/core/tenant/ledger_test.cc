@@ -47,6 +47,8 @@ TEST(Ledger, EachResourceIsRefusedWithItsOwnReason) {
       {Resource::kQueueEntries, ErrorReason::QUOTA_QUEUE_ENTRIES},
       {Resource::kWindows, ErrorReason::QUOTA_WINDOWS},
       {Resource::kRings, ErrorReason::QUOTA_RINGS},
+      {Resource::kListeners, ErrorReason::QUOTA_LISTENERS},
+      {Resource::kConnectors, ErrorReason::QUOTA_CONNECTORS},
       {Resource::kPostedPages, ErrorReason::QUOTA_POSTED_PAGES},
       {Resource::kRegisteredBytes, ErrorReason::QUOTA_REGISTERED_BYTES},
       {Resource::kLogicalPages, ErrorReason::QUOTA_LOGICAL_PAGES},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/core/tenant/caller.h"
+#include "daemon/core/tenant/connection_rules.h"
 #include "daemon/core/tenant/ledger.h"
 #include "daemon/core/tenant/rate_limiter.h"
 #include "daemon/core/tenant/workload.h"
@@ -41,13 +42,14 @@ struct Matcher {
   bool Matches(const Caller& caller, const PodFacts* pod) const;
 };
 
-// Limits of a tenant and of each of its sessions.
+// Limits of a tenant and of each of its sessions, and whom it may connect with.
 struct TenantLimits {
   Limits tenant;
   // Limits of each session; 0: the default of the node.
   Limits session;
   Rate tenant_rate;
   Rate session_rate;
+  ConnectionRules connections;
 };
 
 // How the callers that a rule matches are grouped into tenants.

@@ -15,11 +15,13 @@ Tenant::Tenant(std::string name, std::string rule, GrantId grant, uint64_t numbe
       rate_(clock, limits.tenant_rate),
       tally_(tally != nullptr ? std::move(tally) : std::make_shared<TenantTally>(name_)),
       limits_(limits),
+      connections_(std::make_shared<ConnectionRules>(limits.connections)),
       workload_(std::make_shared<Workload>()) {}
 
 void Tenant::SetLimits(const TenantLimits& limits) {
   MutexLock lock(mutex_);
   limits_ = limits;
+  connections_ = std::make_shared<ConnectionRules>(limits.connections);
   ledger_->SetLimits(limits.tenant);
   rate_.Set(limits.tenant_rate);
 }
@@ -27,6 +29,11 @@ void Tenant::SetLimits(const TenantLimits& limits) {
 TenantLimits Tenant::limits() const {
   MutexLock lock(mutex_);
   return limits_;
+}
+
+std::shared_ptr<const ConnectionRules> Tenant::connections() const {
+  MutexLock lock(mutex_);
+  return connections_;
 }
 
 std::shared_ptr<const Workload> Tenant::workload() const {

@@ -44,6 +44,8 @@ class Tenant {
   // Session limits apply to sessions opened from now on; limits of the tenant itself apply at once.
   void SetLimits(const TenantLimits& limits);
   TenantLimits limits() const;
+  // Never null.
+  std::shared_ptr<const ConnectionRules> connections() const;
 
   // Never null.
   std::shared_ptr<const Workload> workload() const;
@@ -76,6 +78,7 @@ class Tenant {
   std::atomic<bool> closed_{false};
   mutable Mutex mutex_;
   TenantLimits limits_ RNICD_GUARDED_BY(mutex_);
+  std::shared_ptr<const ConnectionRules> connections_ RNICD_GUARDED_BY(mutex_);
   std::shared_ptr<const Workload> workload_ RNICD_GUARDED_BY(mutex_);
   std::string pod_uid_ RNICD_GUARDED_BY(mutex_);
 };

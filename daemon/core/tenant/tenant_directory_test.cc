@@ -193,6 +193,21 @@ TEST_F(TenantDirectoryTest, AChangedPolicyChangesTheLimitsOfTenantsThatAreThere)
   EXPECT_EQ((*tenant)->rate().per_second(), 0u);
 }
 
+TEST_F(TenantDirectoryTest, AChangedPolicyChangesWhomATenantReachesAtOnce) {
+  const IpAddress peer = *IpAddress::FromText("10.98.0.1");
+  TenantRule rule = Limited("g", 3);
+  TenantDirectory directory = DirectoryOf(PolicyOf({rule}, "g"));
+  const std::shared_ptr<Tenant> tenant = *directory.TenantOf(OfUid(1), "");
+  const std::shared_ptr<const ConnectionRules> before = tenant->connections();
+  EXPECT_FALSE(before->MayReach(peer));
+  rule.limits.connections.connect = {{.prefix = *IpPrefix::FromText("10.98.0.0/16")}};
+  directory.SetPolicy(PolicyOf({rule}, "g"));
+  EXPECT_TRUE(tenant->connections()->MayReach(peer));
+  EXPECT_FALSE(before->MayReach(peer)) << "a decision under way has the rules that it began with";
+  directory.SetPolicy(PolicyOf({Limited("g", 3)}, "g"));
+  EXPECT_FALSE(tenant->connections()->MayReach(peer));
+}
+
 TEST_F(TenantDirectoryTest, ATenantWhoseRuleIsGoneKeepsItsLimitsAndTakesNobodyIn) {
   TenantDirectory directory = DirectoryOf(PolicyOf({Limited("g", 3)}, "g"));
   const auto tenant = directory.TenantOf(OfUid(1), "");

@@ -12,6 +12,7 @@
 #include "base/secrets/secret.h"
 #include "base/status.h"
 #include "daemon/core/tenant/caller.h"
+#include "daemon/policy/connections_wire.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/service/messages/field_checks.h"
 #include "daemon/service/messages/workload_wire.h"
@@ -105,13 +106,15 @@ absl::StatusOr<core::GrantTerms> FromWire(const v1::CreateGrantRequest& request)
   }
   RNICD_RETURN_IF_ERROR(policy::CheckLimits(request.limits(), "limits"));
   RNICD_RETURN_IF_ERROR(policy::CheckSessionLimits(request.session_limits(), request.limits(), "session_limits"));
+  RNICD_RETURN_IF_ERROR(policy::CheckConnections(request.connections(), "connections"));
   core::GrantTerms terms{.name = request.name(),
                          .pod_uid = request.pod_uid(),
                          .lifetime = std::chrono::milliseconds(request.lifetime_ms()),
                          .limits = {.tenant = policy::FromWire(request.limits()),
                                     .session = policy::FromWire(request.session_limits()),
                                     .tenant_rate = policy::RateFromWire(request.limits()),
-                                    .session_rate = policy::RateFromWire(request.session_limits())},
+                                    .session_rate = policy::RateFromWire(request.session_limits()),
+                                    .connections = policy::FromWire(request.connections())},
                          .door = request.door()};
   if (request.has_renewal()) {
     RNICD_ASSIGN_OR_RETURN(terms.renewal, RenewalFromWire(request.renewal(), request.door()));

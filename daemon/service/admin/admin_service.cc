@@ -28,6 +28,8 @@ class AdminHandlers {
   absl::Status GetStatus(const v1::GetStatusRequest& request, v1::GetStatusResponse* response);
   absl::Status ListSessions(const v1::ListSessionsRequest& request, v1::ListSessionsResponse* response);
   absl::Status ListRegions(const v1::ListRegionsRequest& request, v1::ListRegionsResponse* response);
+  absl::Status ListListeners(const v1::ListListenersRequest& request, v1::ListListenersResponse* response);
+  absl::Status ListConnections(const v1::ListConnectionsRequest& request, v1::ListConnectionsResponse* response);
   absl::Status ListTenants(const v1::ListTenantsRequest& request, v1::ListTenantsResponse* response);
   absl::Status InspectSession(const v1::InspectSessionRequest& request, v1::InspectSessionResponse* response);
   absl::Status DumpState(const v1::DumpStateRequest& request, v1::DumpStateResponse* response);
@@ -49,22 +51,34 @@ class AdminHandlers {
   const AdminView view_;
 };
 
-// Adds the session's regions behind `after` to the page. False when the page is full and more would follow.
-bool AddRegions(const core::Session& session, const PageToken& after, uint32_t page_size,
-                v1::ListRegionsResponse* response) {
-  for (v1::RegionInfo& region : AdminView::Regions(session)) {
-    const PageToken here{session.id().value, region.mr_id()};
-    if (here <= after) {
+uint64_t IdOf(const v1::RegionInfo& region) { return region.mr_id(); }
+uint64_t IdOf(const v1::ListenerInfo& listener) { return listener.listener_id(); }
+uint64_t IdOf(const v1::ConnectionInfo& connection) { return connection.connector_id(); }
+
+// Fills one page, in the order of sessions and ids. `items_of` returns what a session has; `field` is the response's.
+template <typename Request, typename Response, typename ItemsOf, typename Field>
+absl::Status ListPage(const core::SessionRegistry& registry, const Request& request, const ItemsOf& items_of,
+                      const Field& field, Response* response) {
+  RNICD_ASSIGN_OR_RETURN(const uint32_t page_size, PageSizeOf(request.page_size()));
+  RNICD_ASSIGN_OR_RETURN(const PageToken after, ParsePageToken(request.page_token()));
+  auto& items = *field(response);
+  for (const auto& listed : registry.List()) {
+    if (listed.session->id().value < after.session) {
       continue;
     }
-    if (static_cast<uint32_t>(response->regions_size()) == page_size) {
-      const v1::RegionInfo& last = response->regions(response->regions_size() - 1);
-      response->set_next_page_token(Format({last.session_id(), last.mr_id()}));
-      return false;
+    for (auto& item : items_of(*listed.session)) {
+      if (PageToken{item.session_id(), IdOf(item)} <= after) {
+        continue;
+      }
+      if (static_cast<uint32_t>(items.size()) == page_size) {
+        const auto& last = items.Get(items.size() - 1);
+        response->set_next_page_token(Format({last.session_id(), IdOf(last)}));
+        return absl::OkStatus();
+      }
+      *items.Add() = std::move(item);
     }
-    *response->add_regions() = std::move(region);
   }
-  return true;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message) {
@@ -123,17 +137,23 @@ absl::Status AdminHandlers::ListSessions(const v1::ListSessionsRequest& request,
 }
 
 absl::Status AdminHandlers::ListRegions(const v1::ListRegionsRequest& request, v1::ListRegionsResponse* response) {
-  RNICD_ASSIGN_OR_RETURN(const uint32_t page_size, PageSizeOf(request.page_size()));
-  RNICD_ASSIGN_OR_RETURN(const PageToken after, ParsePageToken(request.page_token()));
-  for (const auto& listed : registry_.List()) {
-    if (listed.session->id().value < after.session) {
-      continue;
-    }
-    if (!AddRegions(*listed.session, after, page_size, response)) {
-      break;
-    }
-  }
-  return absl::OkStatus();
+  return ListPage(
+      registry_, request, AdminView::Regions, [](v1::ListRegionsResponse* page) { return page->mutable_regions(); },
+      response);
+}
+
+absl::Status AdminHandlers::ListListeners(const v1::ListListenersRequest& request,
+                                          v1::ListListenersResponse* response) {
+  return ListPage(
+      registry_, request, AdminView::Listeners,
+      [](v1::ListListenersResponse* page) { return page->mutable_listeners(); }, response);
+}
+
+absl::Status AdminHandlers::ListConnections(const v1::ListConnectionsRequest& request,
+                                            v1::ListConnectionsResponse* response) {
+  return ListPage(
+      registry_, request, [this](const core::Session& session) { return view_.Connections(session); },
+      [](v1::ListConnectionsResponse* page) { return page->mutable_connections(); }, response);
 }
 
 absl::Status AdminHandlers::ListTenants(const v1::ListTenantsRequest& /*request*/, v1::ListTenantsResponse* response) {
@@ -283,6 +303,8 @@ std::vector<gate::Method> AdminMethods(core::Node& node, core::SessionRegistry& 
       Serve(Row("AdminService.GetStatus"), Bind(admin, &AdminHandlers::GetStatus)),
       Serve(Row("AdminService.ListSessions"), Bind(admin, &AdminHandlers::ListSessions)),
       Serve(Row("AdminService.ListRegions"), Bind(admin, &AdminHandlers::ListRegions)),
+      Serve(Row("AdminService.ListListeners"), Bind(admin, &AdminHandlers::ListListeners)),
+      Serve(Row("AdminService.ListConnections"), Bind(admin, &AdminHandlers::ListConnections)),
       Serve(Row("AdminService.ListTenants"), Bind(admin, &AdminHandlers::ListTenants)),
       Serve(Row("AdminService.InspectSession"), Bind(admin, &AdminHandlers::InspectSession)),
       Serve(Row("AdminService.DumpState"), Bind(admin, &AdminHandlers::DumpState)),

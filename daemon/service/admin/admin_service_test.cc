@@ -75,6 +75,15 @@ TEST_F(Operators, SeeTheLatestPodsUntilOthersAreSet) {
   EXPECT_EQ(Dump().pods_size(), 0);
 }
 
+TEST_F(Operators, SeeWhatAGrantMayConnectWith) {
+  Must<v1::CreateGrantResponse>(Operator(), "AdminService.CreateGrant",
+                                "name: 'a' connections { listen { prefix: '10.98.0.1' } accept { prefix: '::/0' } }");
+  const auto grants = Must<v1::ListGrantsResponse>(Operator(), "AdminService.ListGrants");
+  ASSERT_EQ(grants.grants_size(), 1);
+  EXPECT_EQ(grants.grants(0).connections().ShortDebugString(),
+            "listen { prefix: \"10.98.0.1/32\" first_port: 1024 last_port: 65535 } accept { prefix: \"::/0\" }");
+}
+
 TEST_F(Operators, GetListsPageByPageWithEachEntryOnce) {
   const Household first(world_, 1);
   const Household second(world_, 2);

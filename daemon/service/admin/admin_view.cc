@@ -9,6 +9,7 @@
 #include "base/system/process_usage.h"
 #include "base/system/this_process.h"
 #include "daemon/core/memory/memory_pool.h"
+#include "daemon/policy/connections_wire.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/service/messages/convert.h"
 #include "daemon/service/messages/workload_wire.h"
@@ -160,6 +161,7 @@ v1::GrantInfo AdminView::Grant(const core::GrantView& grant) const {
   }
   *info.mutable_limits() = policy::ToWire(limits.tenant, limits.tenant_rate);
   *info.mutable_session_limits() = policy::ToWire(limits.session, limits.session_rate);
+  *info.mutable_connections() = policy::ToWire(limits.connections);
   info.set_sessions(grant.tenant->ledger()->used(core::Resource::kSessions));
   if (grant.devices != nullptr) {
     *info.mutable_devices() = ToWire(*grant.devices);

@@ -33,6 +33,8 @@ class AdminView {
   v1::SessionInfo Session(const core::SessionRegistry::Listed& listed) const;
   // Sorted by id.
   static std::vector<v1::RegionInfo> Regions(const core::Session& session);
+  static std::vector<v1::ListenerInfo> Listeners(const core::Session& session);
+  std::vector<v1::ConnectionInfo> Connections(const core::Session& session) const;
 
  private:
   // In the provider's order.

@@ -27,6 +27,20 @@ v1::RequestKind KindToWire(core::RequestKind kind) {
       return v1::REQUEST_KIND_CLOSE_QP;
     case core::RequestKind::kCloseMw:
       return v1::REQUEST_KIND_CLOSE_MW;
+    case core::RequestKind::kConnect:
+      return v1::REQUEST_KIND_CONNECT;
+    case core::RequestKind::kCompleteConnect:
+      return v1::REQUEST_KIND_COMPLETE_CONNECT;
+    case core::RequestKind::kAccept:
+      return v1::REQUEST_KIND_ACCEPT;
+    case core::RequestKind::kDisconnect:
+      return v1::REQUEST_KIND_DISCONNECT;
+    case core::RequestKind::kCloseListener:
+      return v1::REQUEST_KIND_CLOSE_LISTENER;
+    case core::RequestKind::kCloseConnector:
+      return v1::REQUEST_KIND_CLOSE_CONNECTOR;
+    case core::RequestKind::kCloseSharedEndpoint:
+      return v1::REQUEST_KIND_CLOSE_SHARED_ENDPOINT;
   }
   return v1::REQUEST_KIND_UNSPECIFIED;
 }
@@ -65,6 +79,16 @@ struct EventFiller {
   void operator()(const core::QpDisconnected& disconnected) const {
     wire.mutable_qp_disconnected()->set_qp_id(disconnected.queue_pair.value);
     wire.mutable_qp_disconnected()->set_qp_context(disconnected.context);
+  }
+  void operator()(const core::ConnectRequested& requested) const {
+    v1::ConnectEvent* const event = wire.mutable_connect_event();
+    event->set_listener_id(requested.listener.value);
+    event->set_listener_context(requested.context);
+    event->set_connector_id(requested.connector.value);
+  }
+  void operator()(const core::ConnectorDisconnected& disconnected) const {
+    wire.mutable_disconnect_event()->set_connector_id(disconnected.connector.value);
+    wire.mutable_disconnect_event()->set_disconnect_context(disconnected.context);
   }
   void operator()(const core::MemoryProgress& progress) const {
     v1::MemoryProgress* const message = wire.mutable_memory_progress();

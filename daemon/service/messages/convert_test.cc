@@ -20,6 +20,13 @@ TEST(Convert, EachKindOfRequestHasItsValueAndNoValueIsLeft) {
       {core::RequestKind::kCloseCq, v1::REQUEST_KIND_CLOSE_CQ},
       {core::RequestKind::kCloseQp, v1::REQUEST_KIND_CLOSE_QP},
       {core::RequestKind::kCloseMw, v1::REQUEST_KIND_CLOSE_MW},
+      {core::RequestKind::kConnect, v1::REQUEST_KIND_CONNECT},
+      {core::RequestKind::kCompleteConnect, v1::REQUEST_KIND_COMPLETE_CONNECT},
+      {core::RequestKind::kAccept, v1::REQUEST_KIND_ACCEPT},
+      {core::RequestKind::kDisconnect, v1::REQUEST_KIND_DISCONNECT},
+      {core::RequestKind::kCloseListener, v1::REQUEST_KIND_CLOSE_LISTENER},
+      {core::RequestKind::kCloseConnector, v1::REQUEST_KIND_CLOSE_CONNECTOR},
+      {core::RequestKind::kCloseSharedEndpoint, v1::REQUEST_KIND_CLOSE_SHARED_ENDPOINT},
   };
   static_assert(std::size(rows) == v1::RequestKind_ARRAYSIZE - 1);
   for (const auto& [kind, wire] : rows) {
@@ -53,6 +60,10 @@ TEST(Convert, EveryOtherEventSaysAllThatItHas) {
        "cq_notification { cq_id: 1 cq_context: 2 ntstatus: " +
            std::to_string(static_cast<uint32_t>(NtStatus::kCancelled)) + " }"},
       {core::QpDisconnected{.queue_pair = {1}, .context = 2}, "qp_disconnected { qp_id: 1 qp_context: 2 }"},
+      {core::ConnectRequested{.listener = {1}, .context = 2, .connector = {3}},
+       "connect_event { listener_id: 1 listener_context: 2 connector_id: 3 }"},
+      {core::ConnectorDisconnected{.connector = {1}, .context = 2},
+       "disconnect_event { connector_id: 1 disconnect_context: 2 }"},
       {core::MemoryProgress{.context = 1, .populated_bytes = 2, .size = 3},
        "memory_progress { progress_context: 1 populated_bytes: 2 size: 3 }"},
   };

@@ -109,6 +109,10 @@ std::vector<RefusedRow> GrantRows() {
        {kCreate, GrantWith("limits { requests_per_second: 1000000001 }"), "limits.requests_per_second"},
        {kCreate, GrantWith("limits { regions: 3 } session_limits { regions: 4 }"), "session_limits.regions"},
        {kCreate, GrantWith("session_limits { sessions: 1 }"), "session_limits.sessions"},
+       {kCreate, GrantWith("connections { connect { prefix: '::1' } connect { prefix: '::1/0' } }"),
+        "connections.connect[1].prefix"},
+       {kCreate, GrantWith("connections { listen { prefix: '::1' first_port: 80 last_port: 90 } }"),
+        "connections.listen[0].first_port"},
        {kCreate, GrantWith("renewal { secret_sha256: '$x32' }"), "renewal.grant_id"},
        {kCreate, GrantWith("renewal { grant_id: $grant secret_sha256: '$x32' }"), "renewal.grant_id",
         ErrorReason::GRANT_NAME_TAKEN},
@@ -173,6 +177,36 @@ std::vector<RefusedRow> OtherRows() {
   };
 }
 
+std::vector<RefusedRow> ConnectionRows() {
+  constexpr std::string_view kListen = "ConnectionService.Listen";
+  constexpr std::string_view kConnect = "ConnectionService.Connect";
+  const auto listen = [](const std::string& fields) { return "listener_id: $spare_listener " + fields; };
+  const auto connect = [](const std::string& fields) { return "connector_id: $idle qp_id: $idle_qp " + fields; };
+  return {
+      {kListen, listen("local { address: 'host' }"), "local.address", ErrorReason::ADDRESS_INVALID},
+      {kListen, listen("local { port: 65536 }"), "local.port"},
+      {kListen, listen("name: 'a/b'"), "name"},
+      {kListen, "listener_id: $listener", "listener_id", ErrorReason::LISTENER_STATE},
+      {"ConnectionService.ControlConnectEvents", "listener_id: $spare_listener", "listener_id",
+       ErrorReason::LISTENER_STATE},
+      {kConnect, connect(""), "peer"},
+      {kConnect, connect("peer { address: '198.18.0.1' port: 7 } peer_name: 'x'"), "peer"},
+      {kConnect, connect("peer { address: '198.18.0.1' }"), "peer.port"},
+      {kConnect, connect("peer { address: '198.18.0.1' port: 65536 }"), "peer.port"},
+      {kConnect, connect("peer { port: 7 }"), "peer.address", ErrorReason::ADDRESS_INVALID},
+      {kConnect, connect("peer_name: 'nobody'"), "peer_name", ErrorReason::NAME_NOT_FOUND},
+      {kConnect, connect("peer_name: '$name' shared_endpoint_id: $endpoint local { port: 50000 }"), "local"},
+      {kConnect, connect("peer_name: '$name' private_data: '$x64'"), "private_data",
+       ErrorReason::PRIVATE_DATA_TOO_LONG},
+      {"ConnectionService.Accept", "connector_id: $idle qp_id: $idle_qp", "connector_id", ErrorReason::CONNECTOR_STATE},
+      {"ConnectionService.Reject", "connector_id: $requested private_data: '$x254'", "private_data",
+       ErrorReason::PRIVATE_DATA_TOO_LONG},
+      {"ConnectionService.GetConnectionData", "connector_id: $linked", "connector_id", ErrorReason::CONNECTOR_STATE},
+      {"AdminService.ListListeners", "page_size: 10001", "page_size"},
+      {"AdminService.ListConnections", "page_token: '7'", "page_token"},
+  };
+}
+
 class FieldChecks : public ServiceTest {
  protected:
   void ExpectRefused(const std::vector<RefusedRow>& rows) {
@@ -196,6 +230,7 @@ class FieldChecks : public ServiceTest {
 
 TEST_F(FieldChecks, NameTheFieldOfAPod) { ExpectRefused(PodRows()); }
 TEST_F(FieldChecks, NameTheFieldOfAGrant) { ExpectRefused(GrantRows()); }
+TEST_F(FieldChecks, NameTheFieldOfAConnection) { ExpectRefused(ConnectionRows()); }
 TEST_F(FieldChecks, NameTheFieldOfAnyOtherRequest) { ExpectRefused(OtherRows()); }
 
 TEST_F(FieldChecks, TakeWhatIsJustInRange) {

@@ -10,8 +10,8 @@ namespace {
 constexpr uint32_t kFrmrPageHint = 256;
 // Below this size a copy costs less than a registration and a round trip.
 constexpr uint32_t kLargeRequestBytes = 65536;
-// Private data that rdma_cm carries for an RC connection: 56 bytes with the request, 148 with a response. Reported for
-// programs that size their buffers by these fields.
+// Private data that rdma_cm carries for an RC connection: 56 bytes with the request, 148 with a rejection, the shorter
+// of both answers.
 constexpr uint32_t kCallerDataBytes = 56;
 constexpr uint32_t kCalleeDataBytes = 148;
 constexpr uint32_t kMinCqDepth = 65536;

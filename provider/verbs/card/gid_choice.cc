@@ -15,8 +15,6 @@ namespace {
 constexpr std::array<uint8_t, 12> kIpv4Prefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 bool IsIpv4(const ibv_gid& gid) { return std::equal(kIpv4Prefix.begin(), kIpv4Prefix.end(), gid.raw); }
-// fe80::/10. The default GID of an InfiniBand port is link-local too.
-bool IsLinkLocal(const ibv_gid& gid) { return gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80; }
 bool IsSame(const ibv_gid& one, const ibv_gid& other) { return std::memcmp(one.raw, other.raw, sizeof(one.raw)) == 0; }
 
 bool Satisfies(const ibv_gid& gid, const GidRule& rule) {
@@ -96,6 +94,8 @@ const GidEntry* ChooseGid(std::span<const GidEntry> table, const GidRule& rule) 
   }
   return best;
 }
+
+bool IsLinkLocal(const ibv_gid& gid) { return gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80; }
 
 std::string GidText(const ibv_gid& gid) {
   char text[INET6_ADDRSTRLEN] = {};

@@ -30,6 +30,8 @@ struct GidRule {
 std::optional<GidRule> ParseGidRule(std::string_view text);
 // Null when no entry satisfies the rule. Among equally good entries, the first in the table.
 const GidEntry* ChooseGid(std::span<const GidEntry> table, const GidRule& rule);
+// fe80::/10. The default GID of an InfiniBand port is link-local too.
+bool IsLinkLocal(const ibv_gid& gid);
 // As inet_ntop(3) writes it, for logs.
 std::string GidText(const ibv_gid& gid);
 

@@ -58,6 +58,12 @@ absl::StatusOr<std::shared_ptr<QueuePairEngine>> VerbsEndpoint::Create(std::shar
 }
 
 absl::StatusOr<EnginePeer> VerbsEndpoint::Connect(std::string_view peer_address) {
+  {
+    MutexLock lock(mutex_);
+    if (!followed_.empty()) {
+      return EndOfRoute(peer_address);
+    }
+  }
   const std::optional<QpAddress> parsed = ParseQpAddress(peer_address);
   const bool is_local = parsed.has_value() && parsed->origin == node().origin;
   // The same address may be spelled in more than one way.
@@ -73,13 +79,40 @@ absl::StatusOr<EnginePeer> VerbsEndpoint::Connect(std::string_view peer_address)
     last_probe_ = std::chrono::steady_clock::now();
   }
   RNICD_RETURN_IF_ERROR(queue_pair_.EnterReceiving(*parsed));
-  absl::Status sending = queue_pair_.EnterSending();
+  RNICD_RETURN_IF_ERROR(Sends(queue_pair_.EnterSending()));
+  return peer;
+}
+
+// The card has followed the route already.
+absl::StatusOr<EnginePeer> VerbsEndpoint::EndOfRoute(std::string_view peer_address) {
+  EnginePeer peer{.address = followed_, .engine = peer_is_local_ ? node().fabric.Find(followed_) : nullptr};
+  if (followed_ != peer_address || peer_is_local_ != (peer.engine != nullptr)) {
+    return MakeError(ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
+  }
+  return peer;
+}
+
+absl::Status VerbsEndpoint::Follow(const QueuePairRoute& route, const std::string& peer_address, bool is_local) {
+  {
+    MutexLock lock(mutex_);
+    if (failed_ || !followed_.empty()) {
+      return MakeError(ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
+    }
+    followed_ = peer_address;
+    // A daemon elsewhere cannot be told from another program.
+    peer_is_local_ = peer_is_rnicd_ = is_local;
+    last_probe_ = std::chrono::steady_clock::now();
+  }
+  RNICD_RETURN_IF_ERROR(queue_pair_.EnterReceiving(route));
+  return Sends(queue_pair_.EnterSending(route));
+}
+
+absl::Status VerbsEndpoint::Sends(const absl::Status& sending) {
   if (!sending.ok()) {
     engine().Fail();
     engine().Run();
-    return sending;
   }
-  return peer;
+  return sending;
 }
 
 void VerbsEndpoint::Fail() {

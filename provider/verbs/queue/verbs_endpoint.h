@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -27,6 +28,12 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
   static absl::StatusOr<std::shared_ptr<QueuePairEngine>> Create(std::shared_ptr<VerbsDomain> domain,
                                                                  const QueuePairLimits& limits,
                                                                  QueuePairListener& listener);
+
+  const QpAddress& qp_address() const { return queue_pair_.address(); }
+  // Takes the card's queue pair to the states in which it receives and sends, along a route that the connection manager
+  // gave. The engine's Connect with the same address follows when the connection is made. `is_local`: the peer is a
+  // queue pair of this daemon. Errors: those of DeviceQueuePair::Connect.
+  absl::Status Follow(const QueuePairRoute& route, const std::string& peer_address, bool is_local);
 
   absl::Status Prepare(EngineRequest& request) override;
   RemoteToken Issue(EngineRequest& request) override;
@@ -56,6 +63,10 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
 
   VerbsNode& node() { return domain_->context().node(); }
 
+  absl::StatusOr<EnginePeer> EndOfRoute(std::string_view peer_address) RNICD_REQUIRES(mutex_);
+  // The end of connecting: a queue pair that does not come to send has failed.
+  absl::Status Sends(const absl::Status& sending);
+
   // Does nothing in the error state: the request stays queued and is cancelled from there.
   BeginResult PostToCard(EngineRequest& request, ibv_send_wr& work);
   BeginResult BeginLocal(EngineRequest& request);
@@ -77,6 +88,8 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
   // Taken after the engine's, and before those of the card's library.
   Mutex mutex_;
   bool failed_ RNICD_GUARDED_BY(mutex_) = false;
+  // The peer at the end of the route that is followed; empty: none.
+  std::string followed_ RNICD_GUARDED_BY(mutex_);
   bool peer_is_local_ RNICD_GUARDED_BY(mutex_) = false;
   // True when the peer belongs to an rnicd daemon, which understands the immediate data.
   bool peer_is_rnicd_ RNICD_GUARDED_BY(mutex_) = false;

@@ -100,34 +100,54 @@ absl::Status VerbsQueuePair::EnterReceiving(const QpAddress& peer) {
   const VerbsDevice& device = context.device();
   RNICD_ASSIGN_OR_RETURN(const uint8_t gid_index, device.FindGid(context.node(), context.raw(), address_.gid));
   ibv_qp_attr attributes = {};
-  attributes.qp_state = IBV_QPS_RTR;
   attributes.ah_attr = RouteTo(peer, device.port(), gid_index, ethernet_);
-  attributes.path_mtu = std::min(address_.mtu, peer.mtu);
+  attributes.path_mtu = peer.mtu;
   attributes.dest_qp_num = peer.qpn;
   attributes.rq_psn = peer.psn;
   attributes.max_dest_rd_atomic = static_cast<uint8_t>(std::min(device.info().max_inbound_read_limit, 255U));
+  return ToReceiving(attributes);
+}
+
+absl::Status VerbsQueuePair::EnterSending() {
+  ibv_qp_attr attributes = {};
+  attributes.sq_psn = address_.psn;
+  attributes.max_rd_atomic = static_cast<uint8_t>(std::min(domain_->device().info().max_outbound_read_limit, 255U));
+  return ToSending(attributes);
+}
+
+absl::Status VerbsQueuePair::EnterReceiving(const QueuePairRoute& route) { return ToReceiving(route.receiving); }
+
+absl::Status VerbsQueuePair::EnterSending(const QueuePairRoute& route) { return ToSending(route.sending); }
+
+absl::Status VerbsQueuePair::ToReceiving(ibv_qp_attr attributes) {
+  attributes.qp_state = IBV_QPS_RTR;
+  attributes.path_mtu = std::min(address_.mtu, attributes.path_mtu);
   attributes.min_rnr_timer = kReceiverNotReadyTimer;
-  constexpr int kReceiveMask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-  if (const int error = domain_->api().ModifyQp(qp_, attributes, kReceiveMask); error != 0) {
+  constexpr int kMask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  if (const int error = ChangeState(attributes, kMask); error != 0) {
     return IsAboutPeer(error) ? MakeError(ErrorReason::QP_ADDRESS_UNKNOWN, "peer_address")
                               : VerbStatus(error, "ibv_modify_qp");
   }
   return absl::OkStatus();
 }
 
-absl::Status VerbsQueuePair::EnterSending() {
-  ibv_qp_attr attributes = {};
+// The timers are the provider's own, also along a route of the connection manager, whose are meant for storage: a
+// sender without a receive at its peer would wait 655 ms, and a dead peer would be noticed after minutes.
+absl::Status VerbsQueuePair::ToSending(ibv_qp_attr attributes) {
   attributes.qp_state = IBV_QPS_RTS;
   attributes.timeout = domain_->context().node().options.ack_timeout;
   attributes.retry_cnt = kRetries;
   attributes.rnr_retry = kReceiverRetries;
-  attributes.sq_psn = address_.psn;
-  attributes.max_rd_atomic = static_cast<uint8_t>(std::min(domain_->device().info().max_outbound_read_limit, 255U));
-  constexpr int kSendMask =
+  constexpr int kMask =
       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
-  const int error = domain_->api().ModifyQp(qp_, attributes, kSendMask);
+  const int error = ChangeState(attributes, kMask);
   return error == 0 ? absl::OkStatus() : VerbStatus(error, "ibv_modify_qp");
+}
+
+int VerbsQueuePair::ChangeState(ibv_qp_attr& attributes, int mask) {
+  MutexLock lock(states_mutex_);
+  return qp_ != nullptr ? domain_->api().ModifyQp(qp_, attributes, mask) : EINVAL;
 }
 
 void VerbsQueuePair::EnterError() {
@@ -157,6 +177,7 @@ int VerbsQueuePair::Poll(std::span<ibv_wc> completions, bool arm) {
 // Windows first: a card may refuse to destroy a queue pair with a bound window, and the kernel then waits for a minute.
 void VerbsQueuePair::Close() {
   bound_.End();
+  MutexLock states(states_mutex_);
   MutexLock lock(queues_mutex_);
   if (qp_ != nullptr) {
     domain_->api().DestroyQp(std::exchange(qp_, nullptr));

@@ -13,6 +13,12 @@
 
 namespace rnicd::provider {
 
+// A way to a peer, as rdma_init_qp_attr(3) gives it for the states RTR and RTS, with the limits of reads.
+struct QueuePairRoute {
+  ibv_qp_attr receiving = {};
+  ibv_qp_attr sending = {};
+};
+
 // A queue pair of a card with its completion queue: its states, and the windows that it has bound.
 // Threads: safe. No post and no change of state begins after Close.
 class VerbsQueuePair {
@@ -34,6 +40,8 @@ class VerbsQueuePair {
   // To RTR and to RTS. Errors: QP_ADDRESS_UNKNOWN when the peer's address is the cause; those of VerbStatus.
   absl::Status EnterReceiving(const QpAddress& peer);
   absl::Status EnterSending();
+  absl::Status EnterReceiving(const QueuePairRoute& route);
+  absl::Status EnterSending(const QueuePairRoute& route);
   // To ERR. Failures are ignored: a removed card has already failed the queue pair.
   void EnterError();
   // False when the card has failed the queue pair.
@@ -51,6 +59,10 @@ class VerbsQueuePair {
  private:
   absl::Status Create();
   absl::Status EnterInit();
+  absl::Status ToReceiving(ibv_qp_attr attributes);
+  absl::Status ToSending(ibv_qp_attr attributes);
+  // Result: errno.
+  int ChangeState(ibv_qp_attr& attributes, int mask);
 
   const std::shared_ptr<VerbsDomain> domain_;
   const QueuePairLimits limits_;
@@ -58,6 +70,8 @@ class VerbsQueuePair {
   bool ethernet_ = true;
   QpAddress address_;
 
+  // Held while the queue pair connects, so that it is not destroyed meanwhile; taken before the next.
+  Mutex states_mutex_;
   // Held while the completion queue is used, so that it is not destroyed meanwhile.
   Mutex queues_mutex_;
   ibv_cq* cq_ RNICD_GUARDED_BY(queues_mutex_) = nullptr;

@@ -16,6 +16,7 @@
 #include "client/cpp/memory_region.h"
 #include "client/cpp/queue_pair.h"
 #include "client/cpp/work_chain.h"
+#include "tests/integration/test_grant.h"
 #include "tests/support/admin_client.h"
 #include "tests/support/calls/expect.h"
 #include "tests/support/calls/raw_client.h"
@@ -28,45 +29,15 @@ namespace {
 constexpr uint64_t kPageBytes = 4096;
 constexpr char kSomePod[] = "0d9e1b5c-90a4-4a3c-8f0e-6d7d5b3f2c11";
 
-// A grant that is revoked at the end of the test.
-class TestGrant {
- public:
-  TestGrant(const DaemonProcess& daemon, const v1::CreateGrantRequest& request) : daemon_(daemon) {
-    const auto created = CreateGrant(daemon, request);
-    ExpectOk(created);
-    grant_ = created.response;
-  }
-  ~TestGrant() {
-    if (!over_) {
-      ExpectOk(Revoke());
-    }
-  }
-  TestGrant(const TestGrant&) = delete;
-  TestGrant& operator=(const TestGrant&) = delete;
-
-  uint64_t id() const { return grant_.grant_id(); }
-  const std::string& secret() const { return grant_.secret(); }
-  const std::string& tenant() const { return grant_.tenant(); }
-  CallResult<v1::RevokeGrantResponse> Revoke() {
-    over_ = true;
-    return RevokeGrant(daemon_, id());
-  }
-  void ExpectOver() { over_ = true; }
-
- private:
-  const DaemonProcess& daemon_;
-  v1::CreateGrantResponse grant_;
-  bool over_ = false;
-};
-
 class Grants : public DaemonTest {
  protected:
-  // At this level a refused call is logged.
-  Grants() : DaemonTest({"--log_level=debug"}) {}
+  // At this level a refused call is logged. Grants and others may connect with each other.
+  Grants() : DaemonTest({"--log_level=debug", LimitsFlag("connections { connect { prefix: '::/0' } }")}) {}
 
   static v1::CreateGrantRequest Named(const std::string& name) {
     v1::CreateGrantRequest request;
     request.set_name(name);
+    request.mutable_connections()->add_connect()->set_prefix("::/0");
     return request;
   }
   absl::StatusOr<Client> Connect(const std::string& secret, std::promise<std::string>* end = nullptr) {
@@ -218,10 +189,11 @@ std::string EndOf(std::promise<std::string>& end) {
 }
 
 TEST_F(Grants, Property07_TokensDieWhenTheGrantIsRevoked) {
-  TestGrant grant(daemon(), Named("revoked"));
+  TestGrant grant(daemon(), GrantFor("revoked", {.connect = kEveryAddress}));
+  const TestGrant of_peer(daemon(), GrantFor("peer", {.connect = kEveryAddress}));
   std::promise<std::string> end;
   const auto owner = Connect(grant.secret(), &end);
-  const auto peer = Connect("");
+  const auto peer = Connect(of_peer.secret());
   ASSERT_TRUE(owner.ok() && peer.ok()) << owner.status();
   Written written(*owner, *peer);
   EXPECT_TRUE(written.Write("before"));
@@ -239,14 +211,15 @@ TEST_F(Grants, Property07_TokensDieWhenTheGrantIsRevoked) {
 }
 
 TEST_F(Grants, Property07_TokensDieWhenTheGrantIsOver) {
-  v1::CreateGrantRequest request = Named("short");
+  v1::CreateGrantRequest request = GrantFor("short", {.connect = kEveryAddress});
   const std::chrono::milliseconds lifetime(2'000 * kSlowness);
   request.set_lifetime_ms(static_cast<uint64_t>(lifetime.count()));
   TestGrant grant(daemon(), request);
   grant.ExpectOver();
+  const TestGrant of_peer(daemon(), GrantFor("peer", {.connect = kEveryAddress}));
   std::promise<std::string> end;
   const auto owner = Connect(grant.secret(), &end);
-  const auto peer = Connect("");
+  const auto peer = Connect(of_peer.secret());
   ASSERT_TRUE(owner.ok() && peer.ok()) << owner.status();
   Written written(*owner, *peer);
   EXPECT_TRUE(written.Write("before"));

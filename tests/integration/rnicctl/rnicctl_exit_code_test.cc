@@ -42,6 +42,8 @@ const std::vector<Arguments>& CommandsThatPrint() {
                                                    {"health"},
                                                    {"sessions"},
                                                    {"regions", "--json"},
+                                                   {"listeners"},
+                                                   {"connections", "--json"},
                                                    {"tenants"},
                                                    {"dump"},
                                                    {"grant", "list"},

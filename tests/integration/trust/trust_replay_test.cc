@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/integration/trust_fixture.h"
+#include "tests/support/connection_client.h"
 
 namespace rnicd::test {
 namespace {
@@ -27,6 +28,9 @@ const std::set<std::string>& CallsThatOnlyLook() {
       "QueueService.QueryQp",
       "QueueService.GetRemoteTokenFromMw",
       "QueueService.GetPrivilegedMemoryRegionToken",
+      "ConnectionService.GetListenerLocalAddress",
+      "ConnectionService.GetConnectionData",
+      "ConnectionService.GetConnectorAddresses",
       "AdminService.GetStatus",
       "AdminService.ListSessions",
       "AdminService.ListRegions",
@@ -34,6 +38,8 @@ const std::set<std::string>& CallsThatOnlyLook() {
       "AdminService.InspectSession",
       "AdminService.DumpState",
       "AdminService.ListGrants",
+      "AdminService.ListListeners",
+      "AdminService.ListConnections",
   };
   return calls;
 }
@@ -41,7 +47,8 @@ const std::set<std::string>& CallsThatOnlyLook() {
 // Every RPC method, as "MemoryService.CreateMr".
 std::set<std::string> AllCalls() {
   std::set<std::string> calls;
-  for (const char* const name : {"SessionService", "AdapterService", "MemoryService", "QueueService", "AdminService"}) {
+  for (const char* const name :
+       {"SessionService", "AdapterService", "MemoryService", "QueueService", "ConnectionService", "AdminService"}) {
     const auto* const service =
         google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(std::string("rnicd.v1.") + name);
     EXPECT_NE(service, nullptr) << name;
@@ -113,6 +120,20 @@ template <typename Request>
 Request WithMr(uint64_t mr_id) {
   Request request;
   request.set_mr_id(mr_id);
+  return request;
+}
+
+template <typename Request>
+Request WithConnector(uint64_t connector_id) {
+  Request request;
+  request.set_connector_id(connector_id);
+  return request;
+}
+
+template <typename Request>
+Request WithListener(uint64_t listener_id) {
+  Request request;
+  request.set_listener_id(listener_id);
   return request;
 }
 
@@ -323,6 +344,74 @@ void ReplayWindows(Replays& replays, TestSession& session) {
   EXPECT_EQ(session.Use("windows").used(), 1u);
 }
 
+void ReplayListeners(Replays& replays, TestSession& session) {
+  v1::CreateListenerRequest create;
+  create.set_adapter_id(session.adapter_id());
+  const uint64_t listener_id =
+      replays
+          .Another("ConnectionService.CreateListener", session, &ConnectionStub::CreateListener, create,
+                   &v1::CreateListenerResponse::listener_id)
+          .listener_id();
+  EXPECT_EQ(session.Use("listeners").used(), 2u);
+  replays.Refused("ConnectionService.Listen", session, &ConnectionStub::Listen,
+                  WithListener<v1::ListenRequest>(listener_id), ErrorReason::LISTENER_STATE);
+  auto pause = WithListener<v1::ControlConnectEventsRequest>(listener_id);
+  pause.set_pause(true);
+  replays.Repeated("ConnectionService.ControlConnectEvents", session, &ConnectionStub::ControlConnectEvents, pause);
+  replays.Refused("ConnectionService.CloseListener", session, &ConnectionStub::CloseListener,
+                  WithListener<v1::CloseListenerRequest>(listener_id), ErrorReason::OBJECT_NOT_FOUND);
+  EXPECT_EQ(session.Use("listeners").used(), 1u);
+  v1::CreateSharedEndpointRequest share;
+  share.set_adapter_id(session.adapter_id());
+  v1::CloseSharedEndpointRequest close;
+  close.set_shared_endpoint_id(replays
+                                   .Another("ConnectionService.CreateSharedEndpoint", session,
+                                            &ConnectionStub::CreateSharedEndpoint, share,
+                                            &v1::CreateSharedEndpointResponse::shared_endpoint_id)
+                                   .shared_endpoint_id());
+  replays.Refused("ConnectionService.CloseSharedEndpoint", session, &ConnectionStub::CloseSharedEndpoint, close,
+                  ErrorReason::OBJECT_NOT_FOUND);
+}
+
+// Makes and ends a connection, then has a second one rejected.
+void ReplayConnections(Replays& replays, DaemonProcess& daemon) {
+  TestConnection connection(daemon);
+  TestParty& active = connection.active;
+  TestParty& passive = connection.passive;
+  replays.Refused("ConnectionService.Connect", active, &ConnectionStub::Connect, connection.request(),
+                  ErrorReason::CONNECTOR_STATE);
+  connection.passive_id = passive.NextRequest().connector_id();
+  replays.Refused("ConnectionService.Accept", passive, &ConnectionStub::Accept, connection.answer(),
+                  ErrorReason::CONNECTOR_STATE);
+  active.NextCompletion();
+  replays.Refused("ConnectionService.CompleteConnect", active, &ConnectionStub::CompleteConnect,
+                  WithConnector<v1::CompleteConnectRequest>(connection.active_id), ErrorReason::CONNECTOR_STATE);
+  passive.NextCompletion();
+  auto disconnect = WithConnector<v1::DisconnectRequest>(connection.active_id);
+  disconnect.set_allow_pending(true);
+  replays.Refused("ConnectionService.Disconnect", active, &ConnectionStub::Disconnect, disconnect,
+                  ErrorReason::CONNECTOR_STATE);
+  ExpectOk(Disconnect(passive, connection.passive_id));
+  active.NextCompletion();
+  v1::CreateConnectorRequest create;
+  create.set_adapter_id(active.adapter_id());
+  const uint64_t connector_id =
+      replays
+          .Another("ConnectionService.CreateConnector", active, &ConnectionStub::CreateConnector, create,
+                   &v1::CreateConnectorResponse::connector_id)
+          .connector_id();
+  TestQueue queue(active);
+  ExpectPends(Connect(active, RequestTo(connector_id, queue, connection.listener.local)));
+  const uint64_t request_id = passive.NextRequest().connector_id();
+  replays.Refused("ConnectionService.Reject", passive, &ConnectionStub::Reject,
+                  WithConnector<v1::RejectRequest>(request_id), ErrorReason::CONNECTOR_STATE);
+  active.NextCompletion();
+  replays.Refused("ConnectionService.CloseConnector", active, &ConnectionStub::CloseConnector,
+                  WithConnector<v1::CloseConnectorRequest>(connector_id), ErrorReason::OBJECT_NOT_FOUND);
+  ExpectOk(active.CloseSession());
+  ExpectOk(passive.CloseSession());
+}
+
 void ReplaySessions(Replays& replays, DaemonProcess& daemon) {
   RawClient first(daemon.rpc_socket());
   v1::JoinSessionRequest join;
@@ -395,9 +484,11 @@ TEST_F(Trust, Property13EveryCallMadeTwiceIsCleanAndLeavesNothing) {
     ReplayCompletionQueues(replays, session);
     ReplayQueuePairs(replays, session);
     ReplayWindows(replays, session);
+    ReplayListeners(replays, session);
     ExpectOk(session.CloseSession());
   }
   ExpectNothingHeld(daemon, idle);
+  ReplayConnections(replays, daemon);
   ReplaySessions(replays, daemon);
   ReplayOperator(replays, daemon);
   ExpectNothingHeld(daemon, idle);

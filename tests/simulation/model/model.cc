@@ -39,6 +39,8 @@ constexpr ErrorReason kQuotaReasons[] = {
     ErrorReason::QUOTA_LOGICAL_PAGES,
     ErrorReason::QUOTA_HEAP_BYTES,
     ErrorReason::QUOTA_RINGS,
+    ErrorReason::QUOTA_LISTENERS,
+    ErrorReason::QUOTA_CONNECTORS,
     ErrorReason::QUOTA_MEMORY_BYTES,
 };
 static_assert(std::size(kQuotaReasons) == core::kResourceCount);

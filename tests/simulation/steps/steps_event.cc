@@ -62,6 +62,10 @@ struct Matcher {
     return "the disconnection of a queue pair that is gone";
   }
 
+  // No client here listens or connects by address.
+  std::string operator()(const core::ConnectRequested& /*event*/) { return "a request for a connection"; }
+  std::string operator()(const core::ConnectorDisconnected& /*event*/) { return "the end of a connection"; }
+
   // No allocation here asks for it, or takes long.
   std::string operator()(const core::MemoryProgress& /*event*/) { return "progress that nobody asked for"; }
 };

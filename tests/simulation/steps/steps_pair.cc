@@ -173,6 +173,19 @@ void ConnectQp(Scene& scene, Client& client) {
   why.If(pair == nullptr, ErrorReason::OBJECT_NOT_FOUND);
   why.If(pair != nullptr && pair->state != QueuePairState::kInit, ErrorReason::QP_NOT_CONNECTABLE);
   why.If(peer == nullptr, ErrorReason::QP_ADDRESS_UNKNOWN);
+  if (pair != nullptr && peer != nullptr && peer->client->tenant != client.tenant) {
+    const bool is_permitted = !client.tenant->limits.connections.connect.empty();
+    why.If(!is_permitted, ErrorReason::ADDRESS_NOT_PERMITTED);
+    const absl::Status decision =
+        is_permitted ? absl::OkStatus() : MakeError(ErrorReason::ADDRESS_NOT_PERMITTED, "peer_address");
+    scene.model.decisions.push_back(TextOf(core::Decision{
+        .what = "connection.pair",
+        .caller = &client.caller,
+        .tenant = client.tenant->name,
+        .session = client.session->id(),
+        .object = "peer=198.18.0." + std::to_string(peer->domain->adapter->nic == scene.model.nics[0].get() ? 1 : 2),
+        .status = decision}));
+  }
   if (call.Accepted(call.session().pairs().Connect(id, address), why)) {
     scene.card.Connect(*pair, peer);
   }

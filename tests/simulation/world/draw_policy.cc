@@ -97,6 +97,9 @@ core::TenantLimits DrawTenantLimits(Dice& dice, bool rates) {
       limits.session[row.resource] = dice.Between(row.first, row.last) * row.unit;
     }
   }
+  if (dice.Chance(60)) {
+    limits.connections.connect = {{.prefix = *IpPrefix::FromText("::/0")}};
+  }
   if (rates) {
     limits.tenant_rate = DrawRate(dice);
     limits.session_rate = DrawRate(dice);

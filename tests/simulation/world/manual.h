@@ -9,7 +9,7 @@
 
 #include "daemon/core/request/worker_pool.h"
 #include "daemon/core/tenant/caller.h"
-#include "provider/soft/soft_worker.h"
+#include "provider/soft/net/soft_worker.h"
 
 namespace rnicd::simulation {
 

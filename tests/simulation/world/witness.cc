@@ -203,6 +203,9 @@ class WitnessAdapter final : public DeviceAdapter {
       : counted_(witness.living.adapters), inner_(std::move(inner)), witness_(witness) {}
 
   const NdkAdapterInfo& info() const override { return inner_->info(); }
+  absl::StatusOr<IpAddress> LocateQueuePair(std::string_view peer_address) const override {
+    return inner_->LocateQueuePair(peer_address);
+  }
   absl::StatusOr<std::unique_ptr<DeviceProtectionDomain>> CreateProtectionDomain() override {
     RNICD_ASSIGN_OR_RETURN(std::unique_ptr<DeviceProtectionDomain> domain, inner_->CreateProtectionDomain());
     return std::make_unique<WitnessDomain>(std::move(domain), witness_);

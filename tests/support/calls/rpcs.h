@@ -3,6 +3,7 @@
 #include "grpc/health/v1/health.pb.h"
 #include "rnicd/v1/adapter_service.pb.h"
 #include "rnicd/v1/admin_service.pb.h"
+#include "rnicd/v1/connection_service.pb.h"
 #include "rnicd/v1/memory_service.pb.h"
 #include "rnicd/v1/queue_service.pb.h"
 #include "rnicd/v1/ring_service.pb.h"
@@ -32,6 +33,25 @@ struct AdapterStub {
   RNICD_RPC(AdapterService, OpenAdapter)
   RNICD_RPC(AdapterService, QueryAdapterInfo)
   RNICD_RPC(AdapterService, CloseAdapter)
+};
+
+struct ConnectionStub {
+  RNICD_RPC(ConnectionService, CreateListener)
+  RNICD_RPC(ConnectionService, Listen)
+  RNICD_RPC(ConnectionService, ControlConnectEvents)
+  RNICD_RPC(ConnectionService, GetListenerLocalAddress)
+  RNICD_RPC(ConnectionService, CloseListener)
+  RNICD_RPC(ConnectionService, CreateSharedEndpoint)
+  RNICD_RPC(ConnectionService, CloseSharedEndpoint)
+  RNICD_RPC(ConnectionService, CreateConnector)
+  RNICD_RPC(ConnectionService, Connect)
+  RNICD_RPC(ConnectionService, CompleteConnect)
+  RNICD_RPC(ConnectionService, Accept)
+  RNICD_RPC(ConnectionService, Reject)
+  RNICD_RPC(ConnectionService, GetConnectionData)
+  RNICD_RPC(ConnectionService, GetConnectorAddresses)
+  RNICD_RPC(ConnectionService, Disconnect)
+  RNICD_RPC(ConnectionService, CloseConnector)
 };
 
 struct MemoryStub {
@@ -90,6 +110,8 @@ struct AdminStub {
   RNICD_RPC(AdminService, ListSessions)
   RNICD_RPC(AdminService, ListRegions)
   RNICD_RPC(AdminService, ListTenants)
+  RNICD_RPC(AdminService, ListListeners)
+  RNICD_RPC(AdminService, ListConnections)
   RNICD_RPC(AdminService, InspectSession)
   RNICD_RPC(AdminService, DumpState)
   RNICD_RPC(AdminService, EvictSession)

@@ -16,6 +16,7 @@
 //   tokens <mr_id>             both tokens
 //   qp                         creates a queue pair and prints its address in hex
 //   peer <address>             connects the queue pair to the address
+//   meet <name>                connects the queue pair with the listener of that name
 //   disconnected               waits until the daemon reports that the peer has disconnected
 //   redeem <ticket>            tries to fetch a descriptor for a ticket, for example of another process
 //   touch <bytes>              writes to the first bytes of the memory mapped last
@@ -23,6 +24,7 @@
 //   poke <offset> <digits>     writes these bytes at the offset
 //   fork                       starts a child that inherits all sockets and does nothing else
 //   identity                   this process's identity as the kernel reports it
+//   party <command>            one end of a connection, in a session of its own: party_commands.h
 //   admin <socket>             queries the daemon's status on an admin socket
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -47,6 +49,7 @@
 #include "tests/support/calls/raw_client.h"
 #include "tests/support/process/memory_file.h"
 #include "tests/support/process/tested_provider.h"
+#include "tests/support/test_client/party_commands.h"
 #include "tests/support/vgem.h"
 
 namespace rnicd::test {
@@ -73,7 +76,7 @@ std::string ErrorText(const FdAnswer& answer) {
 
 class TestClient {
  public:
-  explicit TestClient(std::string socket_dir) : socket_dir_(std::move(socket_dir)) { Connect(); }
+  explicit TestClient(std::string socket_dir) : socket_dir_(std::move(socket_dir)), party_(socket_dir_) { Connect(); }
 
   std::string Run(const std::string& line) {
     std::istringstream words(line);
@@ -301,6 +304,24 @@ class TestClient {
     return connected.ok() ? "ok" : ErrorText(connected);
   }
 
+  std::string Meet(Words& words) {
+    v1::CreateConnectorRequest create;
+    create.set_adapter_id(adapter_id_);
+    v1::ConnectRequest connect;
+    connect.set_connector_id(client().Call(&ConnectionStub::CreateConnector, create).response.connector_id());
+    connect.set_qp_id(qp_id_);
+    std::string name;
+    words >> name;
+    connect.set_peer_name(name);
+    if (const auto connected = client().Call(&ConnectionStub::Connect, connect); !connected.ok()) {
+      return ErrorText(connected);
+    }
+    v1::CompleteConnectRequest complete;
+    complete.set_connector_id(connect.connector_id());
+    const auto completed = client().Call(&ConnectionStub::CompleteConnect, complete);
+    return completed.ok() ? "ok" + Number("connector", connect.connector_id()) : ErrorText(completed);
+  }
+
   std::string Disconnected(Words&) {
     while (events_ != nullptr) {
       const auto event = events_->Next();
@@ -418,6 +439,7 @@ class TestClient {
   CallResult<v1::CreatePdResponse> pd_;
   uint64_t qp_id_ = 0;
   std::unique_ptr<EventReader> events_;
+  PartyCommands party_;
   const std::map<std::string, std::function<std::string(Words&)>> commands_ = {
       {"connect", [this](Words&) { return Connect(); }},
       {"open", [this](Words& words) { return Open(words); }},
@@ -434,12 +456,14 @@ class TestClient {
       {"tokens", [this](Words& words) { return Tokens(words); }},
       {"qp", [this](Words& words) { return Qp(words); }},
       {"peer", [this](Words& words) { return Peer(words); }},
+      {"meet", [this](Words& words) { return Meet(words); }},
       {"disconnected", [this](Words& words) { return Disconnected(words); }},
       {"redeem", [this](Words& words) { return Redeem(words); }},
       {"touch", [this](Words& words) { return Touch(words); }},
       {"peek", [this](Words& words) { return Peek(words); }},
       {"poke", [this](Words& words) { return Poke(words); }},
       {"fork", [this](Words& words) { return Fork(words); }},
+      {"party", [this](Words& words) { return party_.Run(words); }},
       {"admin", [](Words& words) { return Admin(words); }},
       {"identity", [](Words& words) { return Identity(words); }},
   };

@@ -7,6 +7,7 @@
 is not shared with the sync client. Threads: none of it is safe to use from another thread.
 """
 
+from .connections import Connector, Listener
 from .memory import FastRegion, LogicalMapping, Memory, MemoryWindow, Region
 from .queues import Batch, CompletionQueue, Pending, QueuePair
 from .session import Session, connect
@@ -14,7 +15,9 @@ from .session import Session, connect
 __all__ = [
     "Batch",
     "CompletionQueue",
+    "Connector",
     "FastRegion",
+    "Listener",
     "LogicalMapping",
     "Memory",
     "MemoryWindow",

@@ -202,7 +202,9 @@ class QueuePair(AsyncHandle, _queues.PairBase):
         await self._do(Invalidate(target), timeout)
 
     async def close(self) -> None:
-        """Flushes and ends the pair, and its queue if it was made with it."""
+        """Flushes and ends the pair, and its connector, and its queue if it was made with it."""
+        if self._connector is not None:
+            await self._connector.close()
         self._link.events.forget("qp", self._ident)
         await super().close()
         if self._own_queue is not None:

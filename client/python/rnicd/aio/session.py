@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from .. import _amounts, _info, _memory, _pages, _provision, _queues, errors
 from .._amounts import Size
 from .._link import SessionBase
 from .._memory import MemoryPart
+from ..connections import _steps
+from ..connections._steps import Address, Peer
 from ..session import _descriptor
 from ._runner import AsyncLink, Opening
+from .connections import Connector, Listener
 from .memory import FastRegion, LogicalMapping, Memory, MemoryWindow, Region
 from .queues import CompletionQueue, QueuePair
 
@@ -128,6 +131,29 @@ class Session(SessionBase):
         own_depth = 2 * limits["initiator_queue_depth"]
         return Opening(self._make_pair(own_depth, completion_queue, receive_queue, limits, on_disconnected))
 
+    def listen(self, name: str = "", *, address: str = "", port: int = 0) -> Opening[Listener]:
+        """As `rnicd.Session.listen`."""
+        return Opening(self._link.run(_steps.listen(self._link, Listener, name, address, port)))
+
+    def connect(
+        self,
+        peer: Peer,
+        qp: QueuePair,
+        *,
+        private_data: bytes = b"",
+        inbound_reads: Optional[int] = None,
+        outbound_reads: Optional[int] = None,
+        source: Optional[Address] = None,
+        on_disconnected: Optional[Callable[[], None]] = None,
+    ) -> Opening[Connector]:
+        """As `rnicd.Session.connect`; `on_disconnected` runs in the event loop."""
+        offer = _steps.offer_of(private_data, inbound_reads, outbound_reads)
+        return Opening(self._establish(peer, qp, offer, source, on_disconnected))
+
+    def connector(self) -> Opening[Connector]:
+        """As `rnicd.Session.connector`."""
+        return Opening(self._link.run(_steps.connector(self._link, Connector)))
+
     async def close(self) -> Optional[_info.Reclaimed]:
         """As `rnicd.Session.close`."""
         if not self._link.usable():
@@ -148,6 +174,22 @@ class Session(SessionBase):
 
     def __repr__(self) -> str:
         return f"<rnicd.aio.Session {self.id} of {self.tenant}, {'open' if self.lost is None else self.lost.cause}>"
+
+    async def _establish(
+        self,
+        peer: Peer,
+        qp: QueuePair,
+        offer: Dict[str, Any],
+        source: Optional[Address],
+        on_disconnected: Optional[Callable[[], None]],
+    ) -> Connector:
+        made = await self.connector()
+        try:
+            await made._run(made._establish_steps(peer, qp, offer, source, on_disconnected))
+        except BaseException:
+            await made.close()
+            raise
+        return made
 
     async def _make_queue(self, depth: int) -> CompletionQueue:
         queue = await self._link.run(_queues.completion_queue(self._link, CompletionQueue, depth))

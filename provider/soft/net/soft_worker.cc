@@ -1,4 +1,4 @@
-#include "provider/soft/soft_worker.h"
+#include "provider/soft/net/soft_worker.h"
 
 #include <utility>
 

@@ -1,0 +1,126 @@
+#include "provider/soft/net/soft_switch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+#include "provider/soft/net/soft_connector.h"
+
+namespace rnicd::provider {
+namespace {
+
+class SoftListener final : public DeviceListener {
+ public:
+  SoftListener(SoftSwitch& net, const NetworkAddress& address) : net_(net), address_(address) {}
+  ~SoftListener() override { net_.RemoveListener(address_); }
+  SoftListener(const SoftListener&) = delete;
+  SoftListener& operator=(const SoftListener&) = delete;
+
+ private:
+  SoftSwitch& net_;
+  const NetworkAddress address_;
+};
+
+}  // namespace
+
+void SoftSwitch::AddHost(const IpAddress& host) {
+  MutexLock lock(mutex_);
+  hosts_.insert(host);
+}
+
+absl::StatusOr<std::unique_ptr<DeviceListener>> SoftSwitch::Listen(const NetworkAddress& address,
+                                                                   std::weak_ptr<RequestListener> listener) {
+  MutexLock lock(mutex_);
+  if (!listeners_.try_emplace(address, std::move(listener)).second) {
+    return MakeError(ErrorReason::ADDRESS_IN_USE, "local");
+  }
+  return std::make_unique<SoftListener>(*this, address);
+}
+
+void SoftSwitch::RemoveListener(const NetworkAddress& address) {
+  MutexLock lock(mutex_);
+  listeners_.erase(address);
+}
+
+uint64_t SoftSwitch::AddConnector(const std::weak_ptr<SoftConnector>& connector) {
+  MutexLock lock(mutex_);
+  while (true) {
+    const uint64_t number = random_.Next() & ~uint64_t{1};
+    if (number != 0 && !connectors_.contains(PeerOf(number)) && connectors_.try_emplace(number, connector).second) {
+      return number;
+    }
+  }
+}
+
+void SoftSwitch::RemoveConnector(uint64_t number) {
+  MutexLock lock(mutex_);
+  connectors_.erase(number);
+}
+
+void SoftSwitch::Send(SoftMessage message) {
+  worker_.Post([this, message = std::move(message)] { Deliver(message); });
+}
+
+void SoftSwitch::Deliver(const SoftMessage& message) {
+  const bool is_request = message.kind == SoftMessage::Kind::kRequest;
+  if (is_request && !HasHost(message.to.ip)) {
+    Deliver({.kind = SoftMessage::Kind::kEnd,
+             .from = message.to,
+             .to = message.from,
+             .connector = PeerOf(message.connector),
+             .reason = HasNetwork(message.to.ip) ? ErrorReason::HOST_UNREACHABLE : ErrorReason::NETWORK_UNREACHABLE});
+    return;
+  }
+  if (is_request) {
+    TakeRequest(message);
+    return;
+  }
+  std::shared_ptr<SoftConnector> connector;
+  {
+    MutexLock lock(mutex_);
+    const auto found = connectors_.find(message.connector);
+    connector = found != connectors_.end() ? found->second.lock() : nullptr;
+  }
+  if (connector != nullptr) {
+    connector->Receive(message);
+  }
+}
+
+bool SoftSwitch::HasHost(const IpAddress& host) const {
+  MutexLock lock(mutex_);
+  return hosts_.contains(host);
+}
+
+bool SoftSwitch::HasNetwork(const IpAddress& host) const {
+  MutexLock lock(mutex_);
+  return std::ranges::any_of(hosts_, [&host](const IpAddress& each) { return each.is_ipv4() == host.is_ipv4(); });
+}
+
+// The connector refuses the request when it is destroyed undecided, also where nobody listens.
+void SoftSwitch::TakeRequest(const SoftMessage& request) {
+  const auto connector = std::make_shared<SoftConnector>(*this, request);
+  auto handle = std::make_unique<SoftConnectorHandle>(connector);
+  const std::shared_ptr<RequestListener> listener = FindListener(request.to);
+  if (listener == nullptr) {
+    return;
+  }
+  {
+    MutexLock lock(mutex_);
+    connectors_[request.connector] = connector;
+  }
+  const std::shared_ptr<ConnectorListener> hearer = listener->OnRequest(
+      {.connector = std::move(handle), .local = request.to, .peer = request.from, .offer = request.offer});
+  if (hearer == nullptr) {
+    connector->Close();
+  } else {
+    connector->SetListener(hearer);
+  }
+}
+
+std::shared_ptr<RequestListener> SoftSwitch::FindListener(const NetworkAddress& address) const {
+  MutexLock lock(mutex_);
+  const auto found = listeners_.find(address);
+  return found != listeners_.end() ? found->second.lock() : nullptr;
+}
+
+}  // namespace rnicd::provider
