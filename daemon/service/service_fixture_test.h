@@ -124,9 +124,10 @@ class Household {
     EXPECT_TRUE(Result(answered).ok());
     const ConnectorId linked = Name("linked", owner.NewConnector());
     const auto linking = Connect(linked);
-    owner.StartAccept(owner.WaitRequest(), owner.Pair());
+    const auto accepting = owner.StartAccept(owner.WaitRequest(), owner.Pair());
     EXPECT_TRUE(Result(linking).ok());
     EXPECT_TRUE(Result(owner.StartComplete(linked)).ok());
+    EXPECT_TRUE(Result(accepting).ok());
   }
   std::shared_ptr<core::Awaited<absl::Status>> Connect(ConnectorId connector) {
     return owner.StartConnect(owner.To(owner.listening_at, connector, owner.Pair()));

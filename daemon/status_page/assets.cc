@@ -23,6 +23,7 @@ std::span<const Asset> Assets() {
       Asset{"/status.js", kScript, Embedded("page.js")},
       Asset{"/status-text.js", kScript, Embedded("text.js")},
       Asset{"/status-table.js", kScript, Embedded("table.js")},
+      Asset{"/status-held.js", kScript, Embedded("held.js")},
       Asset{"/status-tables.js", kScript, Embedded("tables.js")},
       Asset{"/status-cards.js", kScript, Embedded("cards.js")},
       Asset{"/status-keys.js", kScript, Embedded("keys.js")},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "daemon/status_page/status_page.h"
@@ -12,7 +13,10 @@ namespace {
 
 using core::Resource;
 using core::SessionRegistry;
-using Regions = std::vector<std::pair<MemoryRegionId, core::RegionView>>;
+using RegionOf = std::pair<MemoryRegionId, core::RegionView>;
+// With the adapter's name.
+using ConnectionOf = std::pair<std::string, core::ConnectionView>;
+using EndOf = std::variant<core::ListenerView, ConnectionOf>;
 
 // Ids have 64 bits, more than a number in JavaScript can represent.
 template <typename Id>
@@ -51,7 +55,8 @@ std::string RightsOf(const AccessRights& rights) {
   return text;
 }
 
-Json RegionRow(const std::string& session, MemoryRegionId id, const core::RegionView& region) {
+Json RowOf(const std::string& session, const RegionOf& held, Instant /*now*/) {
+  const auto& [id, region] = held;
   return {{"session", session},
           {"id", Text(id)},
           {"adapter", region.adapter_name},
@@ -63,19 +68,87 @@ Json RegionRow(const std::string& session, MemoryRegionId id, const core::Region
           {"rights", RightsOf(region.rights)}};
 }
 
-Regions RegionsOf(const core::Session& session) {
-  Regions regions = session.ViewRegions();
-  std::sort(regions.begin(), regions.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+const char* TextOf(core::ConnectorState state) {
+  switch (state) {
+    case core::ConnectorState::kIdle:
+      return "idle";
+    case core::ConnectorState::kConnecting:
+      return "connecting";
+    case core::ConnectorState::kAnswered:
+      return "answered";
+    case core::ConnectorState::kCompleting:
+      return "completing";
+    case core::ConnectorState::kRequested:
+      return "requested";
+    case core::ConnectorState::kAccepting:
+      return "accepting";
+    case core::ConnectorState::kConnected:
+      return "connected";
+    case core::ConnectorState::kPeerGone:
+      return "peer gone";
+    case core::ConnectorState::kDisconnecting:
+      return "disconnecting";
+    case core::ConnectorState::kEnded:
+      return "ended";
+  }
+  return "";
+}
+
+Json RowOf(const std::string& session, const core::ListenerView& listener, Instant /*now*/) {
+  return {{"session", session},
+          {"id", Text(listener.listener)},
+          {"adapter", listener.adapter_name},
+          {"side", "listener"},
+          {"state", listener.paused ? "paused" : "listening"},
+          {"local", listener.local.ToText()},
+          {"listener", listener.name},
+          {"reported", listener.reported},
+          {"refused", listener.refused}};
+}
+
+Json RowOf(const std::string& session, const ConnectionOf& held, Instant now) {
+  const auto& [adapter, connection] = held;
+  return {{"session", session},
+          {"id", Text(connection.connector)},
+          {"adapter", adapter},
+          {"side", connection.passive ? "passive" : "active"},
+          {"state", TextOf(connection.state)},
+          {"local", connection.addresses.local.ToText()},
+          {"peer", connection.addresses.peer.ToText()},
+          {"state_ms", std::chrono::duration_cast<std::chrono::milliseconds>(now - connection.since).count()},
+          {"sent_bytes", connection.sent_bytes},
+          {"received_bytes", connection.received_bytes}};
+}
+
+Json RowOf(const std::string& session, const EndOf& end, Instant now) {
+  return std::visit([&](const auto& view) { return RowOf(session, view, now); }, end);
+}
+
+std::vector<RegionOf> RegionsOf(const core::Session& session) {
+  std::vector<RegionOf> regions = session.ViewRegions();
+  std::ranges::sort(regions, {}, &RegionOf::first);
   return regions;
 }
 
-// Number of regions shown for each session: an equal share first, then the rest in the order of sessions.
-std::vector<size_t> Shares(const std::vector<Regions>& regions) {
-  std::vector<size_t> shares(regions.size());
-  size_t left = StatusPage::kRegionsMost;
-  for (const size_t most : {regions.empty() ? 0 : StatusPage::kRegionsMost / regions.size(), left}) {
-    for (size_t index = 0; index < regions.size(); ++index) {
-      const size_t wanted = std::min(most, regions[index].size());
+// Listeners first.
+std::vector<EndOf> EndsOf(const core::Session& session) {
+  std::vector<core::ListenerView> listeners = session.ViewListeners();
+  std::ranges::sort(listeners, {}, &core::ListenerView::listener);
+  std::vector<ConnectionOf> connections = session.ViewConnections();
+  std::ranges::sort(connections, {}, [](const ConnectionOf& held) { return held.second.connector; });
+  std::vector<EndOf> ends(listeners.begin(), listeners.end());
+  ends.insert(ends.end(), connections.begin(), connections.end());
+  return ends;
+}
+
+// Number of rows shown for each session: an equal share first, then the rest in the order of sessions.
+template <typename Held>
+std::vector<size_t> Shares(const std::vector<std::vector<Held>>& held, size_t most) {
+  std::vector<size_t> shares(held.size());
+  size_t left = most;
+  for (const size_t wish : {held.empty() ? 0 : most / held.size(), left}) {
+    for (size_t index = 0; index < held.size(); ++index) {
+      const size_t wanted = std::min(wish, held[index].size());
       const size_t added = std::min(left, wanted - std::min(wanted, shares[index]));
       shares[index] += added;
       left -= added;
@@ -84,29 +157,40 @@ std::vector<size_t> Shares(const std::vector<Regions>& regions) {
   return shares;
 }
 
+// What the sessions hold, one list for each of `ids`.
+template <typename Held>
+Json ListOf(const std::vector<std::string>& ids, const std::vector<std::vector<Held>>& held, size_t most, Instant now) {
+  const std::vector<size_t> shares = Shares(held, most);
+  Json rows = Json::array();
+  size_t more = 0;
+  for (size_t index = 0; index < held.size(); ++index) {
+    for (size_t row = 0; row < shares[index]; ++row) {
+      rows.push_back(RowOf(ids[index], held[index][row], now));
+    }
+    more += held[index].size() - shares[index];
+  }
+  return {{"rows", std::move(rows)}, {"more", more}};
+}
+
 }  // namespace
 
 SessionRows ReadSessions(const SessionRegistry& registry, Instant now) {
   const std::vector<SessionRegistry::Listed> listed = registry.List();
   const size_t shown = std::min(listed.size(), StatusPage::kSessionsMost);
   Json sessions = Json::array();
-  std::vector<Regions> regions;
+  std::vector<std::string> ids;
+  std::vector<std::vector<RegionOf>> regions;
+  std::vector<std::vector<EndOf>> ends;
   for (size_t index = 0; index < shown; ++index) {
+    const core::Session& session = *listed[index].session;
     sessions.push_back(SessionRow(listed[index], now));
-    regions.push_back(RegionsOf(*listed[index].session));
-  }
-  const std::vector<size_t> shares = Shares(regions);
-  Json region_rows = Json::array();
-  size_t more = 0;
-  for (size_t index = 0; index < shown; ++index) {
-    for (size_t region = 0; region < shares[index]; ++region) {
-      const auto& [id, view] = regions[index][region];
-      region_rows.push_back(RegionRow(Text(listed[index].session->id()), id, view));
-    }
-    more += regions[index].size() - shares[index];
+    ids.push_back(Text(session.id()));
+    regions.push_back(RegionsOf(session));
+    ends.push_back(EndsOf(session));
   }
   return {.sessions = {{"rows", std::move(sessions)}, {"more", listed.size() - shown}},
-          .regions = {{"rows", std::move(region_rows)}, {"more", more}}};
+          .regions = ListOf(ids, regions, StatusPage::kRegionsMost, now),
+          .ends = ListOf(ids, ends, StatusPage::kEndsMost, now)};
 }
 
 }  // namespace rnicd::status_page

@@ -13,10 +13,12 @@ using Json = nlohmann::ordered_json;
 struct SessionRows {
   Json sessions;
   Json regions;
+  // Listeners and connectors, without the private data.
+  Json ends;
 };
 
-// The sessions with the lowest ids, and regions of these; when not all fit, each session shows some of its regions
-// before any shows all.
+// The sessions with the lowest ids, and what these hold; when not all fit, each session shows some of its rows before
+// any shows all.
 SessionRows ReadSessions(const core::SessionRegistry& registry, Instant now);
 
 }  // namespace rnicd::status_page

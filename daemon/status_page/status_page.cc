@@ -164,6 +164,7 @@ std::string StatusPage::Make(WallTime wall) const {
       {"tenants", Tenants(node_.tenants.Tenants())},
       {"sessions", sessions.sessions},
       {"regions", sessions.regions},
+      {"ends", sessions.ends},
       {"failures", Failures(failures_.List())}};
   return page.dump(-1, ' ', /*ensure_ascii=*/true, status_page::Json::error_handler_t::replace);
 }

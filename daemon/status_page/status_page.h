@@ -44,6 +44,8 @@ class StatusPage {
   static constexpr size_t kTenantsMost = 200;
   // Limit on the regions shown, for all sessions together.
   static constexpr size_t kRegionsMost = 500;
+  // Limit on the listeners and connectors shown, together.
+  static constexpr size_t kEndsMost = 500;
   // Lifetime of a response: all requests within this time get the same one, so that frequent requests cost nothing.
   static constexpr std::chrono::milliseconds kFresh{500};
 

@@ -3,14 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "daemon/core/connection/connection_fixture_test.h"
 #include "daemon/core/memory/memory_pool.h"
-#include "daemon/core/session/core_fixture_test.h"
 
 namespace rnicd::status_page {
 namespace {
@@ -23,7 +25,7 @@ using ::testing::Not;
 
 // All keys that may be shown. Before adding one, check that any program on the machine may see its value.
 const std::set<std::string> kAllowed = {
-    "time_ms", "node", "history", "adapters", "tenants", "sessions", "regions", "failures", "rows", "more",
+    "time_ms", "node", "history", "adapters", "tenants", "sessions", "regions", "ends", "failures", "rows", "more",
     // node
     "name", "version", "provider", "pid", "uptime_ms", "healthy", "draining", "policy_file", "policy_refused",
     "connections", "quotas", "resource", "used", "limit",
@@ -36,6 +38,8 @@ const std::set<std::string> kAllowed = {
     // sessions, regions
     "id", "tenant", "uid", "label", "pod", "age_ms", "ending", "session", "adapter", "kind", "state", "length", "pages",
     "page_bytes", "rights", "rings",
+    // listeners and connectors
+    "side", "local", "peer", "listener", "reported", "refused", "state_ms", "sent_bytes", "received_bytes",
     // failures
     "number", "first_ms", "last_ms", "count", "what", "reason", "sentence", "field", "note"};
 
@@ -68,6 +72,13 @@ class StatusPageTest : public ::testing::Test {
     failures_.Report(core::Decision{.what = "MemoryService.RegisterMr",
                                     .tenant = "storage",
                                     .status = MakeError(ErrorReason::QUOTA_PINNED_BYTES, "length")});
+  }
+  // A request that the server has not decided: its connector, and the client's.
+  std::pair<ConnectorId, ConnectorId> Connect(core::ConnectionOwner& server, core::ConnectionOwner& client) {
+    server.Listen("array");
+    const ConnectorId active = client.NewConnector();
+    client.StartConnect(client.To(server.listening_at, active, client.Pair()));
+    return {server.WaitRequest(), active};
   }
   // Adds a session with `regions` regions, of which none is registered.
   void AddSession(uint64_t number, size_t regions) {
@@ -130,8 +141,34 @@ TEST_F(StatusPageTest, ShowsWhoHoldsWhat) {
   EXPECT_EQ(page["tenants"]["rows"][0]["name"], session["tenant"]);
 }
 
+TEST_F(StatusPageTest, ShowsWhoListensAndWhoIsConnected) {
+  core::ConnectionOwner server(world_, 1);
+  core::ConnectionOwner client(world_, 2);
+  const auto [passive, active] = Connect(server, client);
+  std::map<std::string, Parsed> ends;
+  const Parsed page = Page();
+  for (const Parsed& row : page["ends"]["rows"]) {
+    ends[row["side"]] = row;
+  }
+  const Parsed& listener = ends["listener"];
+  EXPECT_EQ(listener["session"], std::to_string(server.session->id().value));
+  EXPECT_EQ(listener["state"], "listening");
+  EXPECT_EQ(listener["local"], server.listening_at.ToText());
+  EXPECT_THAT(listener["listener"].dump(), HasSubstr("/array\""));
+  EXPECT_EQ(listener["reported"], 1);
+  EXPECT_EQ(ends["passive"]["id"], std::to_string(passive.value));
+  EXPECT_EQ(ends["passive"]["state"], "requested");
+  EXPECT_EQ(ends["passive"]["local"], listener["local"]);
+  EXPECT_EQ(ends["active"]["id"], std::to_string(active.value));
+  EXPECT_EQ(ends["active"]["state"], "connecting");
+  EXPECT_EQ(ends["active"]["peer"], listener["local"]);
+}
+
 TEST_F(StatusPageTest, HasNoKeyThatIsNotAllowed) {
-  Owner& owner = owners_.emplace_back(world_);
+  core::ConnectionOwner server(world_, 1);
+  core::ConnectionOwner client(world_, 2);
+  Connect(server, client);
+  Owner& owner = owners_.emplace_back(world_, 3);
   ASSERT_TRUE(owner.Register(owner.Region(), owner.Memory(1), core::kPage).ok());
   Refuse();
   history_.Sample(world_.clock.Now(), *world_.ledger);

@@ -16,17 +16,18 @@ POLICY = f"""
 tenant {{
   name: "training"
   limits {{ pinned_bytes: {64 * _MIB} sessions: 8 regions: 64 }}
+  connections {{ listen {{ prefix: "::/0" first_port: 49152 last_port: 65535 }} }}
 }}
 default_tenant: "training"
 """
 
 
 class Stage:
-    def __init__(self, rnicd, rnicctl, folder, extra_flags=()):
+    def __init__(self, rnicd, rnicctl, folder, extra_flags=(), package=""):
         self._rnicd, self._rnicctl = str(rnicd), str(rnicctl)
         self._folder = pathlib.Path(folder)
         self._flags = list(extra_flags)
-        self._environment = dict(os.environ, RNICD_SOCKET_DIR=str(self._folder / "run"))
+        self._environment = dict(os.environ, RNICD_SOCKET_DIR=str(self._folder / "run"), PYTHONPATH=str(package))
         self._clients = []
         self._daemon = None
         (self._folder / "policy.textproto").write_text(POLICY)
@@ -69,6 +70,13 @@ class Stage:
         """Starts rnicctl and does not wait for it; `grant` is the secret of a grant."""
         environment = dict(self._environment, RNICD_GRANT=grant) if grant else self._environment
         process = subprocess.Popen([self._rnicctl, *arguments], stdout=out, stderr=subprocess.STDOUT, env=environment)
+        self._clients.append(process)
+        return process
+
+    def listener(self, label, name):
+        """A client that listens by the name until it is killed."""
+        program = f"import rnicd, signal; s = rnicd.connect(label={label!r}); at = s.listen({name!r}); signal.pause()"
+        process = subprocess.Popen(["/usr/bin/python3", "-c", program], env=self._environment)
         self._clients.append(process)
         return process
 

@@ -1,6 +1,6 @@
 """The status page in a real browser: an operator looks, clicks and types, and sees the daemon's state.
 
-usage: status_page_test.py --rnicd PROGRAM --rnicctl PROGRAM --pictures FOLDER [--chromium PROGRAM]
+usage: status_page_test.py --rnicd PROGRAM --rnicctl PROGRAM --package FOLDER --pictures FOLDER [--chromium PROGRAM]
 
 One scenario, run in order on one page, because starting a browser takes long. Each step prints the claim that held.
 """
@@ -38,7 +38,7 @@ class Scenario:
         for step in (self.set_up, self.shows_what_is_held, self.label_is_text, self.shows_refusals,
                      self.click_opens_a_session, self.sorts, self.filters, self.toggles_theme, self.walks_by_keyboard,
                      self.new_session_appears, self.pauses, self.pictures_are_taken, self.fits_a_narrow_screen,
-                     self.only_the_daemon_was_asked, self.no_token_is_shown, self.daemon_goes_and_comes_back):
+                     self.shows_a_listener, self.only_the_daemon_was_asked, self.no_token_is_shown, self.daemon_goes_and_comes_back):
             step()
             print(f"holds: {step.__name__.replace('_', ' ')}", flush=True)
 
@@ -189,6 +189,17 @@ class Scenario:
                 self.page.prefer("light")
                 self.page.picture(self.pictures / "status-page-narrow.png")
 
+    def shows_a_listener(self):
+        listener = self.stage.listener("meets", "array")
+        self.page.await_true(f"{session_row('meets')} !== undefined", "its session is listed")
+        self.page.click(session_row("meets"))
+        listening = "document.querySelector('.ends tbody tr')?.innerText"
+        self.page.await_true(f"{listening}?.includes('training/array')", "its name is shown")
+        for wanted in ("listening", "198.18.0.1:", "0 reported, 0 refused"):
+            assert wanted in self.page.look(listening), f"{wanted!r} is not in {self.page.look(listening)}"
+        listener.kill()
+        self.page.await_true(f"{SESSION_ROWS}.length === 3", "it goes with its session")
+
     def only_the_daemon_was_asked(self):
         strangers = [url for url in self.page.requests()
                      if not url.startswith((f"http://{self.address}/", "about:", "data:"))]
@@ -219,13 +230,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rnicd", required=True, type=pathlib.Path)
     parser.add_argument("--rnicctl", required=True, type=pathlib.Path)
+    parser.add_argument("--package", required=True, type=pathlib.Path)
     parser.add_argument("--pictures", required=True, type=pathlib.Path)
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rnicd-page-", ignore_cleanup_errors=True) as folder:
         profile = pathlib.Path(folder) / "profile"
         profile.mkdir()
-        with Stage(options.rnicd, options.rnicctl, folder) as stage:
+        with Stage(options.rnicd, options.rnicctl, folder, package=options.package) as stage:
             browser = Chromium(options.chromium, str(profile))
             page = None
             try:

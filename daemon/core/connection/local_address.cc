@@ -61,4 +61,11 @@ absl::Status TakeLocalAddress(AddressBook& book, const Lease& lease, Adapter& ad
   }
 }
 
+std::optional<IpAddress> AddressToReach(Adapter& adapter, const IpAddress& peer) {
+  const std::vector<IpAddress> addresses = adapter.device().addresses();
+  const auto found =
+      std::ranges::find_if(addresses, [&](const IpAddress& own) { return own.is_ipv4() == peer.is_ipv4(); });
+  return found == addresses.end() ? std::nullopt : std::optional<IpAddress>(*found);
+}
+
 }  // namespace rnicd::core

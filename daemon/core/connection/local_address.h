@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "daemon/core/connection/connection_arguments.h"
@@ -19,5 +20,8 @@ enum class Purpose : uint8_t { kListen, kConnect };
 // PORTS_EXHAUSTED; DEVICE_NOT_CAPABLE; those of `use`.
 absl::Status TakeLocalAddress(AddressBook& book, const Lease& lease, Adapter& adapter, const LocalAddress& wanted,
                               Purpose purpose, const std::function<absl::Status(AddressBook::Claim)>& use);
+
+// The first address of the adapter from which such a peer can be reached: IPv4 from IPv4.
+std::optional<IpAddress> AddressToReach(Adapter& adapter, const IpAddress& peer);
 
 }  // namespace rnicd::core

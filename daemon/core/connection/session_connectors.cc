@@ -84,6 +84,9 @@ absl::StatusOr<Kept<QueuePair>> SessionConnectors::KeepPair(QueuePairId id) cons
 absl::Status SessionConnectors::ConnectFrom(Connector& connector, const ConnectArguments& arguments,
                                             const NetworkAddress& peer, const Done<>& done) {
   const auto connect = [&](Connector::Source source) -> absl::Status {
+    if (source.address.ip.is_ipv4() != peer.ip.is_ipv4()) {
+      return MakeError(ErrorReason::NETWORK_UNREACHABLE, "peer");
+    }
     RNICD_ASSIGN_OR_RETURN(Kept<QueuePair> pair, KeepPair(arguments.queue_pair));
     ConnectArguments resolved = arguments;
     resolved.peer = peer;
@@ -95,7 +98,11 @@ absl::Status SessionConnectors::ConnectFrom(Connector& connector, const ConnectA
     return absl::OkStatus();
   };
   if (arguments.endpoint.value == 0) {
-    return TakeLocalAddress(node_.addresses, lease_, connector.adapter(), arguments.local, Purpose::kConnect,
+    LocalAddress local = arguments.local;
+    if (!local.ip.has_value()) {
+      local.ip = AddressToReach(connector.adapter(), peer.ip);
+    }
+    return TakeLocalAddress(node_.addresses, lease_, connector.adapter(), local, Purpose::kConnect,
                             [&connect](AddressBook::Claim claim) {
                               return connect({.address = claim.address, .hold = std::move(claim.hold)});
                             });

@@ -22,7 +22,7 @@ const tables = {
   adapters: adaptersTable(byId("adapters")),
   pool: poolTable(byId("pool")),
   tenants: tenantsTable(byId("tenants")),
-  sessions: sessionsTable(byId("sessions"), () => state.regions.rows),
+  sessions: sessionsTable(byId("sessions"), () => state),
   failures: failuresTable(byId("failures"), () => state.time_ms),
 };
 

@@ -1,6 +1,7 @@
 // The four tables: their columns, and what is more than text in them.
 
 import {amount, bytes, clock, count, duration, resourceName, uid} from "./status-text.js";
+import {drawHeld} from "./status-held.js";
 import {Table, element, setText} from "./status-table.js";
 
 // From here on a quota is shown as nearly used up.
@@ -145,64 +146,18 @@ export function tenantsTable(section) {
   });
 }
 
-const kRegionTitles = ["Region", "Adapter", "Kind", "State", "Length", "Pages", "Page size", "Rights"];
-
-function regionCells(region) {
-  const registered = region.length > 0;
-  return [region.id, region.adapter, region.kind, region.state, registered ? bytes(region.length) : "–",
-    registered ? count(region.pages) : "–", region.page_bytes > 0 ? bytes(region.page_bytes) : "–",
-    region.rights || (registered ? "local read" : "–")];
-}
-
-function regionsTable(regions) {
-  const table = element("table", "regions");
-  const head = table.createTHead().insertRow();
-  for (const title of kRegionTitles) {
-    const cell = element("th", "", title);
-    cell.scope = "col";
-    head.append(cell);
-  }
-  const body = table.createTBody();
-  for (const region of regions) {
-    const line = body.insertRow();
-    regionCells(region).forEach((text, index) => {
-      const cell = line.insertCell();
-      cell.textContent = text;
-      cell.dataset.label = kRegionTitles[index];
-    });
-  }
-  return table;
-}
-
-// Drawn anew only when something in it changed.
-function drawRegions(cell, session, regions) {
-  const mine = regions.filter((region) => region.session === session.id);
-  const drawn = JSON.stringify([mine, session.regions, session.pod]);
-  if (cell.dataset.drawn === drawn) return;
-  cell.dataset.drawn = drawn;
-  const parts = [];
-  if (session.pod) parts.push(element("p", "note", `Pod ${session.pod}`));
-  if (mine.length > 0) parts.push(regionsTable(mine));
-  if (mine.length === 0 && session.regions === 0) parts.push(element("p", "note", "This session has no region."));
-  if (mine.length < session.regions) {
-    parts.push(element("p", "note", `${count(mine.length)} of ${count(session.regions)} regions are shown; ` +
-      `rnicctl inspect ${session.id} shows all.`));
-  }
-  cell.replaceChildren(...parts);
-}
-
 // A column of amounts, of which the greatest matter most.
 function figure(title, show, value) {
   return {title, className: "number", down: true, sort: value, text: (row) => show(value(row))};
 }
 
-// `regions` answers those of the newest state.
-export function sessionsTable(section, regions) {
+// `state` answers the newest one.
+export function sessionsTable(section, state) {
   return new Table(section, {
     key: (row) => row.id,
     empty: "No session yet. Try: rnicctl register --size 64MiB --hold forever",
     sortBy: 6,
-    detail: (cell, row) => drawRegions(cell, row, regions()),
+    detail: (cell, row) => drawHeld(cell, row, state()),
     columns: [
       {title: "Session", text: (row) => row.id, className: "id"},
       {

@@ -1,7 +1,6 @@
 #include "tests/conformance/connections/ndk_connections.h"
 
 #include "tests/support/process/tested_provider.h"
-#include "tests/support/process/wait.h"
 
 namespace rnicd::test {
 
@@ -17,10 +16,7 @@ DaemonProcess& NdkConnections::net_daemon(std::vector<std::string> flags) {
   return daemon_with(flags);
 }
 
-DaemonProcess& NdkConnections::impatient_daemon() {
-  constexpr int kMilliseconds = 1000;
-  return net_daemon({"--connection_timeout_ms=" + std::to_string(kMilliseconds * kSlowness)});
-}
+DaemonProcess& NdkConnections::impatient_daemon() { return net_daemon({"--connection_timeout_ms=5000"}); }
 
 INSTANTIATE_TEST_SUITE_P(Provider, NdkConnections, testing::Values(ProviderUnderTest()),
                          [](const auto& provider) { return provider.param; });

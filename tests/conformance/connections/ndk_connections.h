@@ -12,7 +12,7 @@ namespace rnicd::test {
 class NdkConnections : public NdkConformance {
  protected:
   DaemonProcess& net_daemon(std::vector<std::string> flags = {});
-  // A daemon that waits only a second for a peer.
+  // A daemon that waits for a peer for five seconds: far longer than the peer needs for what it does.
   DaemonProcess& impatient_daemon();
 };
 

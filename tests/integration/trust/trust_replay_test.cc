@@ -4,12 +4,11 @@
 
 #include <set>
 #include <string>
-#include <type_traits>
-#include <utility>
 
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
+#include "tests/integration/trust/replays.h"
 #include "tests/integration/trust_fixture.h"
 #include "tests/support/connection_client.h"
 
@@ -58,63 +57,6 @@ std::set<std::string> AllCalls() {
   }
   return calls;
 }
-
-// Makes calls twice and remembers which.
-class Replays {
- public:
-  // The second call must be refused with this reason.
-  template <typename Request, typename Response>
-  Response Refused(const std::string& name, RawClient& client, const Rpc<Request, Response>* method,
-                   const std::type_identity_t<Request>& request, ErrorReason reason) {
-    made_.insert(name);
-    const CallResult<Response> first = client.Call(method, request);
-    EXPECT_TRUE(first.ok()) << name << ": " << first.message;
-    const CallResult<Response> second = client.Call(method, request);
-    EXPECT_EQ(static_cast<int>(second.detail.reason()), static_cast<int>(reason)) << name << ": " << second.message;
-    return first.response;
-  }
-  // The second call must succeed like the first.
-  template <typename Request, typename Response>
-  std::pair<Response, Response> Repeated(const std::string& name, RawClient& client,
-                                         const Rpc<Request, Response>* method,
-                                         const std::type_identity_t<Request>& request) {
-    made_.insert(name);
-    const CallResult<Response> first = client.Call(method, request);
-    EXPECT_TRUE(first.ok()) << name << ": " << first.message;
-    const CallResult<Response> second = client.Call(method, request);
-    EXPECT_TRUE(second.ok()) << name << ": " << second.message;
-    return {first.response, second.response};
-  }
-  // The second call must make another object.
-  template <typename Request, typename Response>
-  Response Another(const std::string& name, RawClient& client, const Rpc<Request, Response>* method,
-                   const std::type_identity_t<Request>& request, uint64_t (Response::*id)() const) {
-    const auto [first, second] = Repeated(name, client, method, request);
-    EXPECT_NE((first.*id)(), 0u) << name;
-    EXPECT_NE((first.*id)(), (second.*id)()) << name;
-    return first;
-  }
-  // Each item of the second call must be refused with this reason.
-  template <typename Request, typename Response>
-  Response ItemsRefused(const std::string& name, RawClient& client, const Rpc<Request, Response>* method,
-                        const std::type_identity_t<Request>& request, ErrorReason reason) {
-    const auto [first, second] = Repeated(name, client, method, request);
-    EXPECT_EQ(first.outcomes_size(), request.items_size()) << name;
-    for (const auto& outcome : first.outcomes()) {
-      EXPECT_FALSE(outcome.has_error()) << name << ": " << outcome.ShortDebugString();
-    }
-    EXPECT_EQ(second.outcomes_size(), request.items_size()) << name;
-    for (const auto& outcome : second.outcomes()) {
-      EXPECT_EQ(static_cast<int>(outcome.error().reason()), static_cast<int>(reason)) << name;
-    }
-    return first;
-  }
-
-  const std::set<std::string>& made() const { return made_; }
-
- private:
-  std::set<std::string> made_;
-};
 
 template <typename Request>
 Request WithMr(uint64_t mr_id) {
@@ -379,7 +321,7 @@ void ReplayConnections(Replays& replays, DaemonProcess& daemon) {
   TestParty& active = connection.active;
   TestParty& passive = connection.passive;
   replays.Refused("ConnectionService.Connect", active, &ConnectionStub::Connect, connection.request(),
-                  ErrorReason::CONNECTOR_STATE);
+                  ErrorReason::CONNECTION_ACTIVE);
   connection.passive_id = passive.NextRequest().connector_id();
   replays.Refused("ConnectionService.Accept", passive, &ConnectionStub::Accept, connection.answer(),
                   ErrorReason::CONNECTOR_STATE);
@@ -471,7 +413,9 @@ void ReplayOperator(Replays& replays, DaemonProcess& daemon) {
 
 // The daemon has a policy file, so that a reload works.
 TEST_F(Trust, Property13EveryCallMadeTwiceIsCleanAndLeavesNothing) {
-  auto started = DaemonProcess::Start({.flags = {PolicyFlag("tenant { name: \"all\" }\ndefault_tenant: \"all\"\n")}});
+  auto started = DaemonProcess::Start(
+      {.flags = {PolicyFlag("tenant { name: \"all\" connections { listen { prefix: \"::/0\" first_port: 49152 "
+                            "last_port: 65535 } } }\ndefault_tenant: \"all\"\n")}});
   ASSERT_TRUE(started.ok()) << started.status();
   DaemonProcess& daemon = **started;
   const IdleState idle = MeasureIdle(daemon);
