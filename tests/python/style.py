@@ -11,7 +11,7 @@ from pathlib import Path
 
 # What is formatted by black; the rest of the repository's Python has a style of its own.
 _EXAMPLES = ("first_lines.py", "provision.py", "exchange_array.py", "parameter_server.py", "torch_tensor.py")
-_FORMATTED = ("client/python", "tests/python", *(f"examples/python/{name}" for name in _EXAMPLES))
+_FORMATTED = ("client/python", "tests/python", "tests/vm/foreign", *(f"examples/python/{name}" for name in _EXAMPLES))
 # Programs of users, which must type-check against the package.
 _TYPED = ("tests/python/typed_user.py", *(f"examples/python/{name}" for name in _EXAMPLES))
 

@@ -1,0 +1,67 @@
+"""What the peers of foreign programs have in common."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import deque
+from typing import Optional
+
+import rnicd
+from rnicd import Receive
+
+from polling import wait_for
+
+OWN, OTHER, NETWORK = "10.98.0.1", "10.98.0.2", "10.98.0.0/24"
+LONG = 60.0
+
+
+class Inbox:
+    """Receives that are posted before a connection is made: a foreign program may send at once."""
+
+    def __init__(self, session: rnicd.Session, pair: rnicd.QueuePair, count: int, size: int = 128) -> None:
+        self._memory = session.allocate(4096)
+        self._memory[:] = b"\xee" * len(self._memory)
+        self._region = self._memory.register()
+        places = range(0, count * size, size)
+        self._open = deque((place, pair.post([Receive(self._region[place : place + size])])) for place in places)
+
+    def take(self) -> bytes:
+        """The oldest message."""
+        place, pending = self._open.popleft()
+        length = pending.wait(LONG)[0].bytes
+        return bytes(self._memory[place : place + length])
+
+
+def meet(session: rnicd.Session, pair: rnicd.QueuePair, child: "subprocess.Popen[str]", port: int) -> rnicd.Connector:
+    """Connects to the program on the other card, once it listens."""
+
+    def attempt() -> Optional[rnicd.Connector]:
+        assert child.poll() is None, finish(child)
+        try:
+            return session.connect((OTHER, port), pair)
+        except rnicd.Refused as refused:
+            if refused.reason != "CONNECTION_REFUSED":
+                raise
+            return None
+
+    return wait_for(f"port {port}", attempt)
+
+
+def finish(child: "subprocess.Popen[str]") -> str:
+    """What a program said that has ended well."""
+    said, _ = child.communicate(timeout=LONG)
+    assert child.returncode == 0, f"status {child.returncode}:\n{said}"
+    return said
+
+
+def holds(child: "subprocess.Popen[str]", wanted: bytes) -> bool:
+    """Whether these bytes are in the memory of a program, which does not change it meanwhile."""
+    with open(f"/proc/{child.pid}/maps") as maps, open(f"/proc/{child.pid}/mem", "rb", buffering=0) as memory:
+        for line in maps:
+            # Queues of the card hold bytes that are under way.
+            if " rw" in line and "/dev/" not in line:
+                first, end = (int(bound, 16) for bound in line.split()[0].split("-"))
+                memory.seek(first)
+                if wanted in memory.read(end - first):
+                    return True
+    return False
