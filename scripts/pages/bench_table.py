@@ -36,6 +36,15 @@ def call_rows(rows):
     yield "RegisterMr or DeregisterMr, gRPC's C++ library", rows["grpc/register_deregister/4096"] / 2, None
 
 
+def connect_rows(rows):
+    """(name, microseconds, the most empty calls that it shall take or None)."""
+    yield "a Unix socket: connect, and one byte arrives", rows["library/connect/unix_socket"], None
+    yield "Connect by name, until the peer has accepted", rows["library/connect/connect"], 3
+    yield "CompleteConnect", rows["library/connect/complete"], 3
+    yield "the first message, posted until it has arrived", rows["library/connect/first_message"], 3
+    yield "all of it", rows["library/connect/all"], None
+
+
 def one_core_rows(rows):
     """(name, microseconds) of registrations and scrapes in process."""
     for size, name in SIZES.items():
@@ -66,16 +75,18 @@ def fast_rows(rows):
                       for chain in (1, CHAIN) for scattered in (0, 1)]
 
 
-def call_table(rows):
-    unit = rows["unix/ping_pong"]
-    lines = ["| a call of librnicd, one core | us | x ping-pong | goal |", "|---|---:|---:|---:|"]
-    for name, microseconds, goal in call_rows(rows):
+def call_table(title, unit, each):
+    lines = [f"| {title} | goal |", "|---|---:|---:|---:|"]
+    for name, microseconds, goal in each:
         lines.append(f"| {name} | {microseconds:.2f} | {microseconds / unit:.2f} | {goal or ''} |")
     return lines
 
 
 def table(folder):
-    lines = call_table(medians(folder / "bench_calls.json"))
+    calls = medians(folder / "bench_calls.json")
+    lines = call_table("a call of librnicd, one core | us | x ping-pong", calls["unix/ping_pong"], call_rows(calls))
+    lines += ["", *call_table("a connection between two clients, by calls, one core | us | x empty call",
+                              calls["library/empty_call"], connect_rows(calls))]
     one_core = medians(folder / "bench_one_core.json")
     lines += ["", "| in process, one core | us |", "|---|---:|"]
     for name, microseconds in one_core_rows(one_core):

@@ -27,6 +27,7 @@ inline constexpr int64_t kPageCounts[] = {1, 16, 256, 1024};
 // Add each file's rows. `daemon` and `echo` must outlive the run.
 void AddCoreRows();
 void AddLibraryRows(const test::DaemonProcess& daemon, const BareEcho& echo);
+void AddConnectRows(const test::DaemonProcess& daemon);
 void AddGrpcRows(test::DaemonProcess& daemon);
 void AddProvisionRows(const test::DaemonProcess& daemon);
 void AddPingPongRow(int echo_socket);

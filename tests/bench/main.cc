@@ -18,7 +18,9 @@ int main(int argc, char** argv) {
   // No request pends, so that every row measures the whole operation; and connects are not limited.
   auto daemon = rnicd::test::DaemonProcess::Start(
       {.flags = {"--pending_threshold_bytes=9000000000000000000", "--log_level=warning", "--max_heap_bytes=0",
-                 "--connections_per_second=0", rnicd::test::LimitsFlag("session_limits { regions: 1000000000 }")}});
+                 "--connections_per_second=0",
+                 rnicd::test::LimitsFlag("session_limits { regions: 1000000000 } connections { listen { prefix: '::/0' "
+                                         "first_port: 49152 last_port: 65535 } }")}});
   const auto bare_echo = BareEcho::Start();
   if (!echo.valid() || !daemon.ok() || !bare_echo.ok()) {
     std::fprintf(stderr, "rnicd_bench: cannot start: %s %s\n", daemon.status().ToString().c_str(),
@@ -31,6 +33,7 @@ int main(int argc, char** argv) {
   }
   rnicd::bench::AddPingPongRow(echo.get());
   rnicd::bench::AddLibraryRows(**daemon, **bare_echo);
+  rnicd::bench::AddConnectRows(**daemon);
   rnicd::bench::AddCoreRows();
   rnicd::bench::AddGrpcRows(**daemon);
   rnicd::bench::AddProvisionRows(**daemon);
