@@ -107,6 +107,10 @@ bool CmChannel::OnReadable(int descriptor) {
 void CmChannel::Dispatch(const rdma_cm_event& raw, std::shared_ptr<CmSink>& sink, CmEvent& event) {
   sink = static_cast<const std::weak_ptr<CmSink>*>(raw.id->context)->lock();
   event = {.type = raw.event, .status = raw.status, .offer = OfferOf(raw.param.conn)};
+  // On RoCE all rejections have the same length, also those of the kernel, which say nothing.
+  if (raw.event == RDMA_CM_EVENT_REJECTED && event.offer.private_data.find_first_not_of('\0') == std::string::npos) {
+    event.offer.private_data.clear();
+  }
   if (raw.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
     // Its context is that of the listener until now.
     auto context = std::make_unique<std::weak_ptr<CmSink>>();

@@ -52,9 +52,9 @@ absl::Status FailureOf(const CmEvent& event) {
 }
 
 absl::Status FailureOfAccept(const CmEvent& event) {
-  const bool says_nothing = event.offer.private_data.find_first_not_of('\0') == std::string::npos;
-  return event.type == RDMA_CM_EVENT_REJECTED && says_nothing ? MakeError(ErrorReason::CONNECTION_ABORTED)
-                                                              : FailureOf(event);
+  return event.type == RDMA_CM_EVENT_REJECTED && event.offer.private_data.empty()
+             ? MakeError(ErrorReason::CONNECTION_ABORTED)
+             : FailureOf(event);
 }
 
 }  // namespace rnicd::provider

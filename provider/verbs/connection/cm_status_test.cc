@@ -55,9 +55,9 @@ TEST(CmStatus, EachEventThatEndsAnAttemptHasItsReason) {
 }
 
 TEST(CmStatus, ARejectionOfAnAnswerThatSaysNothingMeansThatThePeerIsGone) {
-  CmEvent event{.type = RDMA_CM_EVENT_REJECTED, .status = 28, .offer = {.private_data = std::string(148, '\0')}};
+  CmEvent event{.type = RDMA_CM_EVENT_REJECTED, .status = 28};
   EXPECT_TRUE(FailedWith(FailureOfAccept(event), ErrorReason::CONNECTION_ABORTED));
-  event.offer.private_data[0] = 'n';
+  event.offer.private_data = "no";
   EXPECT_TRUE(FailedWith(FailureOfAccept(event), ErrorReason::CONNECTION_REFUSED));
   event.type = RDMA_CM_EVENT_UNREACHABLE;
   EXPECT_TRUE(FailedWith(FailureOfAccept(event), ErrorReason::CONNECTION_TIMED_OUT));
