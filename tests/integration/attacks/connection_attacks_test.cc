@@ -1,7 +1,5 @@
 // Attacks on listeners and on those who connect.
-#include <memory>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,10 +16,7 @@ namespace {
 
 constexpr QueueOptions kSmallQueue = {.cq_depth = 2, .receive_queue_depth = 1, .initiator_queue_depth = 1};
 
-class ConnectionAttack : public DaemonTest {
- protected:
-  explicit ConnectionAttack(const std::vector<std::string>& flags = {}) : DaemonTest(flags) {}
-};
+class ConnectionAttack : public DaemonTest {};
 
 TEST_F(ConnectionAttack, FloodOfRequestsStopsAtTheQuotaOfTheListenersTenant) {
   constexpr uint64_t kQuota = 16;
@@ -63,27 +58,6 @@ TEST_F(ConnectionAttack, PrivateDataAboveTheMaximumNeverReachThePeer) {
   request.set_private_data(std::string(kMaxCallerData + 1, 'x'));
   ExpectRefused(Connect(connection.active, request), ErrorReason::PRIVATE_DATA_TOO_LONG, "private_data");
   EXPECT_THAT(connection.passive.EventsUntilEnd(), testing::IsEmpty());
-}
-
-class ConnectionPatience : public ConnectionAttack {
- protected:
-  ConnectionPatience() : ConnectionAttack({"--connection_timeout_ms=" + std::to_string(1000 * kSlowness)}) {}
-};
-
-TEST_F(ConnectionPatience, ConsumerThatNeverAnswersEndsItsPeersConnect) {
-  TestConnection connection(daemon());
-  connection.Ask();
-  ExpectFailed(connection.active.NextCompletion(), v1::REQUEST_KIND_CONNECT, kConnectContext,
-               ErrorReason::CONNECTION_TIMED_OUT);
-  ExpectOk(CloseConnector(connection.active, connection.active_id));
-}
-
-TEST_F(ConnectionPatience, PeerThatNeverCompletesEndsAccept) {
-  TestConnection connection(daemon());
-  connection.Ask();
-  connection.Answer();
-  ExpectFailed(connection.passive.NextCompletion(), v1::REQUEST_KIND_ACCEPT, kAcceptContext,
-               ErrorReason::CONNECTION_TIMED_OUT);
 }
 
 }  // namespace
