@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 
@@ -33,6 +35,16 @@ class EngineFabric {
     MutexLock lock(mutex_);
     const auto found = engines_.find(address);
     return found != engines_.end() ? found->second.lock() : nullptr;
+  }
+  std::vector<std::shared_ptr<QueuePairEngine>> All() const {
+    MutexLock lock(mutex_);
+    std::vector<std::shared_ptr<QueuePairEngine>> all;
+    for (const auto& [address, weak] : engines_) {
+      if (std::shared_ptr<QueuePairEngine> engine = weak.lock(); engine != nullptr) {
+        all.push_back(std::move(engine));
+      }
+    }
+    return all;
   }
 
  private:

@@ -18,7 +18,7 @@ class EngineQueuePair final : public DeviceQueuePair {
 
   const std::shared_ptr<QueuePairEngine>& engine() const { return engine_; }
   // For a provider that has found the engine by its address.
-  static const EngineCard& CardOf(const QueuePairEngine& engine) { return *engine.card_; }
+  static EngineCard& CardOf(const QueuePairEngine& engine) { return *engine.card_; }
   EngineCard& card() const { return *engine_->card_; }
 
   QueuePairState state() const override { return engine_->state(); }

@@ -231,9 +231,9 @@ void QueuePairEngine::Invalidated(RemoteToken token, bool invalidated, Completio
   peer->Run();
 }
 
-bool QueuePairEngine::EnterPeer(const QueuePairEngine& visitor) {
+bool QueuePairEngine::EnterPeer(std::string_view visitor) {
   MutexLock lock(mutex_);
-  return threads_.HoldIf(connection_.IsTo(visitor.address()));
+  return threads_.HoldIf(connection_.IsTo(visitor));
 }
 
 EngineRequest* QueuePairEngine::TakeReceive() {

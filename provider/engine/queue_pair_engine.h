@@ -59,8 +59,9 @@ class QueuePairEngine final : public std::enable_shared_from_this<QueuePairEngin
   void Disconnect();
   void Shutdown();
 
-  // For a peer's card. True when `visitor` is the connected peer and this side has not failed; Release must follow.
-  bool EnterPeer(const QueuePairEngine& visitor);
+  // For a peer's card, or for the own card on behalf of a peer elsewhere. True when the visitor, by its address, is the
+  // connected peer and this side has not failed; Release must follow.
+  bool EnterPeer(std::string_view visitor);
   // Takes the oldest receive that is not taken yet; ReceiveEnded must follow. Null when there is none: the visitor is
   // run again when one is posted.
   EngineRequest* TakeReceive();

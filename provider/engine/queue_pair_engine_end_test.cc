@@ -133,19 +133,19 @@ TEST(EnginePeers, OnlyItsPeerEntersAndOnlyWhileItIsConnected) {
   EngineSide far(fabric, "far");
   EngineSide stranger(fabric, "stranger");
   ASSERT_TRUE(near.ConnectTo(far) && stranger.ConnectTo(far));
-  EXPECT_FALSE(far.engine().EnterPeer(near.engine())) << "it has not connected yet";
+  EXPECT_FALSE(far.engine().EnterPeer(near.engine().address())) << "it has not connected yet";
   ASSERT_TRUE(far.ConnectTo(near));
-  EXPECT_FALSE(far.engine().EnterPeer(stranger.engine()));
-  EXPECT_TRUE(far.engine().EnterPeer(near.engine()));
+  EXPECT_FALSE(far.engine().EnterPeer(stranger.engine().address()));
+  EXPECT_TRUE(far.engine().EnterPeer(near.engine().address()));
   far.engine().Release();
   far.Flush();
-  EXPECT_FALSE(far.engine().EnterPeer(near.engine()));
+  EXPECT_FALSE(far.engine().EnterPeer(near.engine().address()));
 }
 
 TEST(EnginePeers, AReceiveThatAVisitorHasTakenIsNotFlushed) {
   Connected side;
   side.far.Post({Receive(10), Receive(11)});
-  ASSERT_TRUE(side.far.engine().EnterPeer(side.near.engine()));
+  ASSERT_TRUE(side.far.engine().EnterPeer(side.near.engine().address()));
   ASSERT_NE(side.far.engine().TakeReceive(), nullptr);
   side.far.Flush();
   EXPECT_EQ(side.far.received(), Outcomes{});

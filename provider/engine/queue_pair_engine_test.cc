@@ -135,7 +135,7 @@ TEST(EngineWaiting, ASendThatFoundNoReceiveBeginsAgainWhenThereIsOne) {
   Connected side;
   side.card.answers[1] = Always(BeginResult::Blocked());
   side.near.Post({Send(1)});
-  ASSERT_TRUE(side.far.engine().EnterPeer(side.near.engine()));
+  ASSERT_TRUE(side.far.engine().EnterPeer(side.near.engine().address()));
   EXPECT_EQ(side.far.engine().TakeReceive(), nullptr);
   side.far.engine().Release();
   side.far.Post({Receive(10)});

@@ -74,6 +74,10 @@ RemoteToken SoftEndpoint::Issue(EngineRequest& request) {
 }
 
 absl::StatusOr<EnginePeer> SoftEndpoint::Connect(std::string_view peer_address) {
+  if (const auto remote = SoftRemotePair::FromAddress(peer_address); remote.has_value()) {
+    RNICD_RETURN_IF_ERROR(remote_.Connect(*remote));
+    return EnginePeer{.address = std::string(peer_address), .engine = nullptr};
+  }
   std::shared_ptr<QueuePairEngine> peer = nic_->fabric().Find(peer_address);
   if (peer == nullptr) {
     return MakeError(ErrorReason::QP_ADDRESS_UNKNOWN, "peer_address");
@@ -85,6 +89,9 @@ BeginResult SoftEndpoint::Begin(EngineRequest& request, EngineTurn& turn) {
   const bool starts_slow_read = !turn.resumed && nic_->read_delay().count() > 0 && request.IsRead();
   SoftExecution execution{.self = *this, .turn = turn, .request = request.work, .token = request.token};
   turn.moved += kBytesPerRequest;
+  if (remote_.connected() && !request.IsLocal()) {
+    return remote_.Begin(request, turn);
+  }
   const std::optional<NtStatus> status = starts_slow_read ? Reach(execution) : Execute(execution);
   if (!status.has_value()) {
     return BeginResult::Blocked();

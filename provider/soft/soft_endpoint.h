@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "provider/engine/queue_pair_engine.h"
+#include "provider/soft/memory/soft_target.h"
 #include "provider/soft/soft_nic.h"
-#include "provider/soft/soft_target.h"
+#include "provider/soft/soft_remote.h"
 
 namespace rnicd::provider {
 
@@ -24,6 +25,7 @@ class SoftEndpoint : public EngineCard {
 
   SoftNic& nic() const { return *nic_; }
   SoftAccessor accessor() const { return {.domain = domain_, .queue_pair = number_}; }
+  SoftRemote& remote() { return remote_; }
   using EngineCard::engine;
 
   absl::Status Prepare(EngineRequest& /*request*/) override { return absl::OkStatus(); }
@@ -31,8 +33,15 @@ class SoftEndpoint : public EngineCard {
   absl::StatusOr<EnginePeer> Connect(std::string_view peer_address) override;
   BeginResult Begin(EngineRequest& request, EngineTurn& turn) override;
   void RunLater(std::function<void()> job) override { nic_->fabric().worker().Post(std::move(job)); }
-  // Nothing is started but reads, whose bytes are dropped.
-  void Fail() override { engine().Abandon(); }
+  // What is started are reads, whose bytes are dropped, and a request to another daemon.
+  void Fail() override {
+    remote_.Fail();
+    engine().Abandon();
+  }
+  absl::Status PostReceive(EngineRequest& /*receive*/) override {
+    remote_.OnReceivePosted();
+    return absl::OkStatus();
+  }
 
  protected:
   SoftEndpoint(std::shared_ptr<SoftNic> nic, uint64_t domain, uint64_t number)
@@ -45,6 +54,7 @@ class SoftEndpoint : public EngineCard {
   const std::shared_ptr<SoftNic> nic_;
   const uint64_t domain_;
   const uint64_t number_;
+  SoftRemote remote_{*this};
 };
 
 }  // namespace rnicd::provider

@@ -15,7 +15,7 @@ class Visit {
   explicit Visit(const SoftExecution& execution)
       : host_(execution.turn.peer.get()),
         card_(execution.turn.peer_card),
-        open_(host_ != nullptr && !execution.turn.peer_lost && host_->EnterPeer(execution.self.engine())) {}
+        open_(host_ != nullptr && !execution.turn.peer_lost && host_->EnterPeer(execution.self.engine().address())) {}
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
   ~Visit() {
@@ -34,29 +34,6 @@ class Visit {
   const bool open_;
 };
 
-// Pins the payload of `request` on the side of `endpoint`.
-bool PinPayload(SoftEndpoint& endpoint, WorkRequest& request, SoftAccess access, SoftPins& pins) {
-  if (auto* const data = std::get_if<InlineData>(&request.payload)) {
-    pins.AddHost(*data);
-    return true;
-  }
-  for (const ScatterGatherEntry& entry : request.entries()) {
-    if (entry.length == 0) {
-      continue;
-    }
-    if (entry.host.data() != nullptr) {
-      pins.AddHost(entry.host);
-    } else if (!pins.Add(endpoint.nic().keys().Find(entry.token), endpoint.accessor(), access, entry.address,
-                         entry.length)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// The functions below release their pins before they call an endpoint or invalidate a key: either may wait for the last
-// pin of a region, and that pin must not belong to this thread.
-
 // Status for the receiver.
 NtStatus CopyToReceive(const SoftPins& source, uint64_t length, SoftEndpoint& host, WorkRequest& receive) {
   if (length > LengthOf(receive)) {
@@ -68,11 +45,6 @@ NtStatus CopyToReceive(const SoftPins& source, uint64_t length, SoftEndpoint& ho
   }
   CopyInOrder(source.pieces(), sink.pieces(), length);
   return NtStatus::kSuccess;
-}
-
-bool InvalidateAtReceiver(SoftEndpoint& host, RemoteToken token) {
-  const std::shared_ptr<SoftTarget> target = host.nic().keys().Find(token);
-  return target != nullptr && target->InvalidateByToken(host.accessor());
 }
 
 Result ExecuteSend(SoftExecution& execution, const SendWork& work) {
@@ -171,13 +143,7 @@ Result ExecuteRead(SoftExecution& execution, const ReadWork& work) {
     return NtStatus::kIoTimeout;
   }
   const NtStatus status = Conclude(CopyRead(execution, visit.host(), work), execution);
-  const std::optional<LocalToken> token = TokenToInvalidate(execution.request);
-  if (status != NtStatus::kSuccess || !token.has_value()) {
-    return status;
-  }
-  const std::shared_ptr<SoftTarget> sink = execution.self.nic().keys().Find(*token);
-  const bool invalidated = sink != nullptr && sink->InvalidateByToken(execution.self.accessor());
-  return invalidated ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
+  return status == NtStatus::kSuccess ? InvalidateSink(execution.self, execution.request) : status;
 }
 
 Result StatusOf(bool done) { return done ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest; }
@@ -211,6 +177,40 @@ std::optional<NtStatus> Execute(SoftExecution& execution) {
 NtStatus Reach(const SoftExecution& execution) {
   const Visit visit(execution);
   return visit.open() ? NtStatus::kSuccess : NtStatus::kIoTimeout;
+}
+
+bool PinPayload(SoftEndpoint& endpoint, WorkRequest& request, SoftAccess access, SoftPins& pins) {
+  if (auto* const data = std::get_if<InlineData>(&request.payload)) {
+    pins.AddHost(*data);
+    return true;
+  }
+  for (const ScatterGatherEntry& entry : request.entries()) {
+    if (entry.length == 0) {
+      continue;
+    }
+    if (entry.host.data() != nullptr) {
+      pins.AddHost(entry.host);
+    } else if (!pins.Add(endpoint.nic().keys().Find(entry.token), endpoint.accessor(), access, entry.address,
+                         entry.length)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool InvalidateAtReceiver(SoftEndpoint& host, RemoteToken token) {
+  const std::shared_ptr<SoftTarget> target = host.nic().keys().Find(token);
+  return target != nullptr && target->InvalidateByToken(host.accessor());
+}
+
+NtStatus InvalidateSink(SoftEndpoint& self, const WorkRequest& request) {
+  const std::optional<LocalToken> token = TokenToInvalidate(request);
+  if (!token.has_value()) {
+    return NtStatus::kSuccess;
+  }
+  const std::shared_ptr<SoftTarget> sink = self.nic().keys().Find(*token);
+  const bool invalidated = sink != nullptr && sink->InvalidateByToken(self.accessor());
+  return invalidated ? NtStatus::kSuccess : NtStatus::kInvalidDeviceRequest;
 }
 
 uint64_t LengthOf(const WorkRequest& request) {

@@ -29,5 +29,14 @@ NtStatus Reach(const SoftExecution& execution);
 
 // Payload length of a request, in bytes.
 uint64_t LengthOf(const WorkRequest& request);
+// Pins the payload of `request` on the side of `endpoint`.
+bool PinPayload(SoftEndpoint& endpoint, WorkRequest& request, SoftAccess access, SoftPins& pins);
+
+// The functions below must be called without pins: they may wait for the last pin of a region, and that pin must not
+// belong to this thread. The same is true of calls of an endpoint.
+
+bool InvalidateAtReceiver(SoftEndpoint& host, RemoteToken token);
+// Invalidates the sink of a read that asks for it. The status of the request.
+NtStatus InvalidateSink(SoftEndpoint& self, const WorkRequest& request);
 
 }  // namespace rnicd::provider

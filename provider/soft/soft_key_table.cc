@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "provider/soft/soft_target.h"
+#include "provider/soft/memory/soft_target.h"
 
 namespace rnicd::provider {
 namespace {

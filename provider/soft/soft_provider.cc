@@ -97,18 +97,29 @@ class SoftAdapter final : public DeviceAdapter {
 
 }  // namespace
 
-SoftProvider::SoftProvider(const SoftOptions& options, RandomSource& random, std::unique_ptr<SoftWorker> worker)
-    : fabric_(std::make_shared<SoftFabric>(random,
-                                           worker != nullptr ? std::move(worker) : std::make_unique<ThreadWorker>())) {
-  nics_.reserve(options.adapters);
-  for (uint32_t index = 0; index < options.adapters; ++index) {
-    const IpAddress address = index < options.addresses.size() ? options.addresses[index] : DefaultAddress(index);
-    nics_.push_back(std::make_shared<SoftNic>("soft" + std::to_string(index), address, options, random, fabric_));
+std::vector<IpAddress> AddressesOf(const SoftOptions& options) {
+  std::vector<IpAddress> addresses = options.addresses;
+  while (addresses.size() < options.adapters) {
+    addresses.push_back(DefaultAddress(static_cast<uint32_t>(addresses.size())));
   }
+  return addresses;
+}
+
+SoftProvider::SoftProvider(const SoftOptions& options, RandomSource& random, std::unique_ptr<SoftWorker> worker)
+    : fabric_(std::make_shared<SoftFabric>(
+          random, worker != nullptr ? std::move(worker) : std::make_unique<ThreadWorker>(), options.network)) {
+  for (const IpAddress& address : AddressesOf(options)) {
+    const std::string name = "soft" + std::to_string(nics_.size());
+    nics_.push_back(std::make_shared<SoftNic>(name, address, options, random, fabric_));
+  }
+  fabric_->traffic().Start();
 }
 
 // The last owner destroys the fabric; without Stop that could be the worker's own thread, which cannot join itself.
-SoftProvider::~SoftProvider() { fabric_->worker().Stop(); }
+SoftProvider::~SoftProvider() {
+  fabric_->traffic().Stop();
+  fabric_->worker().Stop();
+}
 
 std::vector<AdapterDescription> SoftProvider::ListAdapters() const {
   std::vector<AdapterDescription> adapters;

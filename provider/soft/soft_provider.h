@@ -11,6 +11,7 @@
 #include "base/ndk/network_address.h"
 #include "base/secrets/random.h"
 #include "provider/api/device.h"
+#include "provider/soft/net/soft_network.h"
 #include "provider/soft/net/soft_worker.h"
 
 namespace rnicd::provider {
@@ -31,10 +32,15 @@ struct SoftOptions {
   std::chrono::microseconds read_delay{0};
   // Reads that are over wait as long as this returns true, with a read_delay between two questions; null: they land.
   std::function<bool()> hold_reads;
+  // Leads to the cards of other daemons; null: there are none.
+  std::shared_ptr<SoftNetwork> network;
   // NDK_ADAPTER_FLAG_ bits that the cards report and obey.
   uint32_t adapter_flags = kAdapterFlagInOrderDma | kAdapterFlagReadSinkNotRequired | kAdapterFlagReadLocalInvalidate |
                            kAdapterFlagCqResize | kAdapterFlagLoopback;
 };
+
+// The address of each card.
+std::vector<IpAddress> AddressesOf(const SoftOptions& options);
 
 class SoftFabric;
 class SoftNic;

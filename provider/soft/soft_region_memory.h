@@ -8,8 +8,8 @@
 #include "base/mutex.h"
 #include "base/ndk/access_rights.h"
 #include "base/units.h"
-#include "provider/soft/pin_gate.h"
-#include "provider/soft/soft_target.h"
+#include "provider/soft/memory/pin_gate.h"
+#include "provider/soft/memory/soft_target.h"
 
 namespace rnicd::provider {
 

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "provider/api/queue_pair.h"
+#include "provider/soft/memory/soft_target.h"
 #include "provider/soft/soft_key_holder.h"
-#include "provider/soft/soft_target.h"
 
 namespace rnicd::provider {
 

@@ -26,8 +26,11 @@ ARROWS = {
     "kernel/rnicd_fr": [],
     "provider/api": ["base/ndk", "base"],
     "provider/engine": ["provider/api", "base"],
-    "provider/soft/net": ["provider/engine", "provider/api", "base/ndk", "base/secrets", "base"],
-    "provider/soft": ["provider/soft/net", "provider/engine", "provider/api", "base/ndk", "base/secrets", "base"],
+    "provider/soft/memory": ["base"],
+    "provider/soft/net": [
+        "provider/engine", "provider/api", "base/ndk", "base/secrets", "base/files", "base/system", "base",
+    ],
+    "provider/soft": ["provider/soft/memory", "provider/soft/net", "provider/engine", "provider/api", "base/ndk", "base/secrets", "base"],
     # What the card and its kernel are asked; what is registered, and with whom; fast registrations; queue pairs; and the
     # provider.
     "provider/verbs/card": ["provider/engine", "provider/api", "kernel/rnicd_fr", "base/ndk", "base/secrets", "base/files", "base"],
@@ -131,7 +134,7 @@ ARROWS = {
     ],
     "daemon/app/host": [
         "daemon/app/config", "daemon/transport", "daemon/pipes", "daemon/door", "daemon/sandbox", "daemon/health",
-        "daemon/core/", "log", "provider/verbs/card", "base/secrets", "base/files", "base/system", "base",
+        "daemon/core/", "log", "provider/soft/net", "provider/verbs/card", "base/secrets", "base/files", "base/system", "base",
     ],
     "daemon/app/observing": [
         "daemon/app/host", "daemon/rpc/", "daemon/rings", "daemon/metrics", "daemon/status_page", "daemon/audit",

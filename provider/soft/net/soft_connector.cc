@@ -32,9 +32,10 @@ SoftConnector::SoftConnector(SoftSwitch& net, const SoftMessage& request)
     : net_(net),
       state_(State::kRequested),
       number_(request.connector),
+      link_(request.link),
       local_(request.to),
       peer_(request.from),
-      peer_pair_(request.queue_pair) {}
+      peer_pair_(AddressOfPair(request)) {}
 
 // --- the owner ---
 
@@ -50,6 +51,7 @@ absl::Status SoftConnector::Connect(DeviceQueuePair& pair, const ConnectionPath&
   number_ = net_.AddConnector(weak_from_this());
   local_ = path.local;
   peer_ = path.peer;
+  link_ = net_.LinkTo(peer_.ip);
   pair_ = EngineOf(pair);
   state_ = State::kConnecting;
   net_.Send(Offering(Kind::kRequest, offer, kRequestBytes));
@@ -73,7 +75,7 @@ absl::Status SoftConnector::CompleteConnect(const ConnectionOffer& offer) {
   MutexLock lock(mutex_);
   if (connected.ok()) {
     net_.Send({.kind = Kind::kEstablished, .from = local_, .to = local_, .connector = number_});
-    net_.Send({.kind = Kind::kReady, .from = local_, .to = peer_, .connector = PeerOf(number_)});
+    net_.Send({.kind = Kind::kReady, .from = local_, .to = peer_, .connector = PeerOf(number_), .link = link_});
   } else {
     FailLater(ErrorInfoOf(connected).reason);
     SendEnd(ErrorReason::CONNECTION_ABORTED);
@@ -128,7 +130,8 @@ SoftMessage SoftConnector::Offering(Kind kind, const ConnectionOffer& offer, siz
                       .to = peer_,
                       .connector = PeerOf(number_),
                       .queue_pair = pair_->address(),
-                      .offer = offer};
+                      .offer = offer,
+                      .link = link_};
   message.offer.private_data = Padded(offer.private_data, bytes);
   return message;
 }
@@ -139,7 +142,8 @@ void SoftConnector::SendEnd(ErrorReason reason, std::string private_data) {
              .to = peer_,
              .connector = PeerOf(number_),
              .offer = {.private_data = std::move(private_data)},
-             .reason = reason});
+             .reason = reason,
+             .link = link_});
 }
 
 void SoftConnector::FailLater(ErrorReason reason) {

@@ -39,7 +39,10 @@ class SoftConnector final : public std::enable_shared_from_this<SoftConnector> {
 
   // For the switch.
   void SetListener(std::weak_ptr<ConnectorListener> listener);
+  // Ignored when it comes by another link than the peer's.
   void Receive(const SoftMessage& message);
+  // The connection is over if it has that link.
+  void LoseLink(uint64_t link);
 
  private:
   enum class State : uint8_t {
@@ -78,6 +81,8 @@ class SoftConnector final : public std::enable_shared_from_this<SoftConnector> {
   State state_ RNICD_GUARDED_BY(mutex_) = State::kIdle;
   // 0 before the first Connect; each has its own, so that nothing of the one before reaches it.
   uint64_t number_ RNICD_GUARDED_BY(mutex_) = 0;
+  // That to the peer; 0: the peer is of this daemon.
+  uint64_t link_ RNICD_GUARDED_BY(mutex_) = 0;
   NetworkAddress local_ RNICD_GUARDED_BY(mutex_);
   NetworkAddress peer_ RNICD_GUARDED_BY(mutex_);
   std::shared_ptr<QueuePairEngine> pair_ RNICD_GUARDED_BY(mutex_);

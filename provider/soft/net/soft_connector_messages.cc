@@ -13,6 +13,13 @@ void SoftConnector::SetListener(std::weak_ptr<ConnectorListener> listener) {
 }
 
 void SoftConnector::Receive(const SoftMessage& message) {
+  {
+    MutexLock lock(mutex_);
+    // What this end has caused itself comes by no link.
+    if (message.link != 0 && message.link != link_) {
+      return;
+    }
+  }
   switch (message.kind) {
     case SoftMessage::Kind::kRequest:
       return;  // The switch makes a connector of it.
@@ -35,7 +42,7 @@ void SoftConnector::OnAnswer(const SoftMessage& message) {
       return;
     }
     state_ = State::kAnswered;
-    peer_pair_ = message.queue_pair;
+    peer_pair_ = AddressOfPair(message);
     listener = listener_.lock();
   }
   if (listener != nullptr) {
@@ -76,6 +83,17 @@ void SoftConnector::OnEstablished() {
   }
   if (listener != nullptr) {
     listener->OnEstablished();
+  }
+}
+
+void SoftConnector::LoseLink(uint64_t link) {
+  bool is_over = false;
+  {
+    MutexLock lock(mutex_);
+    is_over = link_ == link;
+  }
+  if (is_over) {
+    OnEnd({.kind = SoftMessage::Kind::kEnd, .reason = ErrorReason::CONNECTION_ABORTED});
   }
 }
 

@@ -58,21 +58,35 @@ void SoftSwitch::RemoveConnector(uint64_t number) {
 }
 
 void SoftSwitch::Send(SoftMessage message) {
+  if (message.link != 0) {
+    // A link that is lost ends what it had, but not what began behind its back.
+    if (network_->Send(message.link, message) || message.kind != SoftMessage::Kind::kRequest) {
+      return;
+    }
+    message = {.kind = SoftMessage::Kind::kEnd,
+               .from = message.to,
+               .to = message.from,
+               .connector = PeerOf(message.connector),
+               .reason = ErrorReason::HOST_UNREACHABLE};
+  }
   worker_.Post([this, message = std::move(message)] { Deliver(message); });
 }
 
 void SoftSwitch::Deliver(const SoftMessage& message) {
   const bool is_request = message.kind == SoftMessage::Kind::kRequest;
   if (is_request && !HasHost(message.to.ip)) {
-    Deliver({.kind = SoftMessage::Kind::kEnd,
-             .from = message.to,
-             .to = message.from,
-             .connector = PeerOf(message.connector),
-             .reason = HasNetwork(message.to.ip) ? ErrorReason::HOST_UNREACHABLE : ErrorReason::NETWORK_UNREACHABLE});
+    Send({.kind = SoftMessage::Kind::kEnd,
+          .from = message.to,
+          .to = message.from,
+          .connector = PeerOf(message.connector),
+          .reason = HasNetwork(message.to.ip) ? ErrorReason::HOST_UNREACHABLE : ErrorReason::NETWORK_UNREACHABLE,
+          .link = message.link});
     return;
   }
   if (is_request) {
-    TakeRequest(message);
+    if (IsFromPeer(message)) {
+      TakeRequest(message);
+    }
     return;
   }
   std::shared_ptr<SoftConnector> connector;
@@ -83,6 +97,29 @@ void SoftSwitch::Deliver(const SoftMessage& message) {
   }
   if (connector != nullptr) {
     connector->Receive(message);
+  }
+}
+
+bool SoftSwitch::IsFromPeer(const SoftMessage& message) const {
+  MutexLock lock(mutex_);
+  return !connectors_.contains(message.connector) &&
+         (message.link == 0 || network_->Find(message.from.ip) == message.link);
+}
+
+uint64_t SoftSwitch::LinkTo(const IpAddress& host) const {
+  return network_ == nullptr || HasHost(host) ? 0 : network_->Find(host);
+}
+
+void SoftSwitch::LoseLink(uint64_t link) {
+  std::map<uint64_t, std::weak_ptr<SoftConnector>> connectors;
+  {
+    MutexLock lock(mutex_);
+    connectors = connectors_;
+  }
+  for (const auto& [number, weak] : connectors) {
+    if (const std::shared_ptr<SoftConnector> connector = weak.lock(); connector != nullptr) {
+      connector->LoseLink(link);
+    }
   }
 }
 

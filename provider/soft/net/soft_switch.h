@@ -10,20 +10,23 @@
 #include "base/secrets/random.h"
 #include "provider/api/connection.h"
 #include "provider/soft/net/soft_message.h"
+#include "provider/soft/net/soft_network.h"
 #include "provider/soft/net/soft_worker.h"
 
 namespace rnicd::provider {
 
 class SoftConnector;
 
-// Carries the messages between the connectors of a node, and has its listeners by address and its connectors by number.
+// Carries the messages between the connectors of a node, and to those of other daemons; has the node's listeners by
+// address and its connectors by number.
 // Messages arrive in the order in which they were sent, one at a time, on the worker.
 // Lifetime: outlives its listeners and connectors, and the worker's last job.
 // Threads: safe; no lock is held during a delivery.
 class SoftSwitch {
  public:
-  // Both outlive the last call.
-  SoftSwitch(RandomSource& random, SoftWorker& worker) : random_(random), worker_(worker) {}
+  // All outlive the last call. `network`: null where there are no other daemons.
+  SoftSwitch(RandomSource& random, SoftWorker& worker, SoftNetwork* network)
+      : random_(random), worker_(worker), network_(network) {}
 
   // A card of this node has the address.
   void AddHost(const IpAddress& host);
@@ -36,9 +39,17 @@ class SoftSwitch {
   void RemoveConnector(uint64_t number);
   // Only leaves the message to the worker, so it may be called under a lock.
   void Send(SoftMessage message);
+  // The link by which a card is reached; 0: it is of this daemon, or of none.
+  uint64_t LinkTo(const IpAddress& host) const;
+
+  // On the worker. What has arrived.
+  void Deliver(const SoftMessage& message);
+  // Ends the connections over that link.
+  void LoseLink(uint64_t link);
 
  private:
-  void Deliver(const SoftMessage& message);
+  // True where the request has a number of its own, and comes by the link of the address that it says.
+  bool IsFromPeer(const SoftMessage& message) const;
   // False when no card of this node has the address.
   bool HasHost(const IpAddress& host) const;
   // False when none has an address of its family, so that there is no route.
@@ -49,6 +60,7 @@ class SoftSwitch {
 
   RandomSource& random_;
   SoftWorker& worker_;
+  SoftNetwork* const network_;
   mutable Mutex mutex_;
   std::set<IpAddress> hosts_ RNICD_GUARDED_BY(mutex_);
   std::map<NetworkAddress, std::weak_ptr<RequestListener>> listeners_ RNICD_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-#include "provider/soft/pin_gate.h"
+#include "provider/soft/memory/pin_gate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "provider/soft/soft_target.h"
+#include "provider/soft/memory/soft_target.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "provider/soft/soft_target.h"
+#include "provider/soft/memory/soft_target.h"
 
 #include <algorithm>
 #include <atomic>
@@ -46,6 +46,20 @@ void Copy(Cursor& from, Cursor& to, uint64_t length) {
 }
 
 }  // namespace
+
+Pieces Slice(const Pieces& pieces, uint64_t offset, uint64_t length) {
+  Pieces slice;
+  for (const std::span<std::byte> piece : pieces) {
+    const uint64_t skipped = std::min<uint64_t>(offset, piece.size());
+    const uint64_t taken = std::min<uint64_t>(length, piece.size() - skipped);
+    if (taken > 0) {
+      slice.push_back(piece.subspan(skipped, taken));
+    }
+    offset -= skipped;
+    length -= taken;
+  }
+  return slice;
+}
 
 void CopyInOrder(const Pieces& from, const Pieces& to, uint64_t length) {
   if (length == 0) {

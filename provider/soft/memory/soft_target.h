@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "absl/container/inlined_vector.h"
 #include "base/units.h"
@@ -77,6 +78,12 @@ class SoftPins {
   absl::InlinedVector<std::shared_ptr<SoftTarget>, 4> targets_;
   Pieces pieces_;
 };
+
+// The bytes [offset, offset + length) of the pieces, which are not fewer.
+Pieces Slice(const Pieces& pieces, uint64_t offset, uint64_t length);
+// Bytes of this process. Only what may be written is copied to.
+inline Pieces PiecesOf(std::string& bytes) { return {std::as_writable_bytes(std::span(bytes))}; }
+inline Pieces PiecesOf(const std::string& bytes) { return PiecesOf(const_cast<std::string&>(bytes)); }
 
 // Copies `length` bytes. The last byte of the target is written last, as IN_ORDER_DMA promises to a program that polls
 // it.
