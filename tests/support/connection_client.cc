@@ -241,9 +241,9 @@ TestListener::TestListener(TestSession& session, const v1::NetworkAddress& addre
   full_name = listening.response.full_name();
 }
 
-TestConnection::TestConnection(DaemonProcess& daemon, const QueueOptions& options)
-    : active(daemon, "active"),
-      passive(daemon, "passive"),
+TestConnection::TestConnection(DaemonProcess& active_daemon, DaemonProcess& passive_daemon, const QueueOptions& options)
+    : active(active_daemon, "active"),
+      passive(passive_daemon, "passive"),
       active_queue(active, options),
       passive_queue(passive, options),
       listener(passive),

@@ -96,7 +96,9 @@ struct TestListener {
 // Both ends of a connection, each in a session of its own, made step by step.
 struct TestConnection {
   // Makes queue pairs, a listener that listens, and an active connector.
-  explicit TestConnection(DaemonProcess& daemon, const QueueOptions& options = {});
+  explicit TestConnection(DaemonProcess& daemon, const QueueOptions& options = {})
+      : TestConnection(daemon, daemon, options) {}
+  TestConnection(DaemonProcess& active_daemon, DaemonProcess& passive_daemon, const QueueOptions& options = {});
 
   // Connects, up to the request at the listener.
   void Ask(Where where = Where::current());

@@ -20,7 +20,7 @@
 #include "daemon/policy/default_policy.h"
 
 ABSL_FLAG(std::string, provider, "soft",
-          "kind of adapter to own: soft (in software, reaches clients of this daemon only), or cards: verbs (by "
+          "kind of adapter to own: soft (in software, reaches clients of this machine only), or cards: verbs (by "
           "libibverbs, on Linux), networkdirect (on Windows)");
 ABSL_FLAG(
     std::string, metrics_address, "127.0.0.1:9747",

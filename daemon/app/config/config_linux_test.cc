@@ -47,6 +47,7 @@ constexpr BadValue kBadValuesOnLinux[] = {
     {"socket_dir", "/tmp/a\r"},
     {"admin_socket_dir", "/tmp/b\n"},
     {"door_dir", "doors"},
+    {"soft_network", "net"},
     {"audit_log", "/tmp/audit\r"},
     {"policy_file", "/tmp/policy "},
     {"socket_mode", "0888"},
@@ -115,9 +116,9 @@ TEST_F(ConfigTest, TheOperatorsDirectoryIsBesideTheOtherHoweverThatIsWritten) {
   }
 }
 
-TEST_F(ConfigTest, NeitherOperatorsNorDoorsMayBeInTheDirectoryThatContainersSee) {
+TEST_F(ConfigTest, NoDirectoryOfItsOwnMayBeInTheOneThatContainersSee) {
   Set("socket_dir", "/tmp/a/");
-  for (const char* const flag : {"admin_socket_dir", "door_dir"}) {
+  for (const char* const flag : {"admin_socket_dir", "door_dir", "soft_network"}) {
     for (const char* const directory : {"/tmp/a/b", "/tmp/a/./b", "//tmp/a", "/tmp/a/"}) {
       Set(flag, directory);
       EXPECT_THAT(Errors(), ElementsAre(HasSubstr("must not be --socket_dir or in it"))) << directory;

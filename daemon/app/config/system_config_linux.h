@@ -22,6 +22,8 @@ struct SystemConfig {
   std::string admin_socket_dir;
   std::string door_dir;
   mode_t socket_mode = 0666;
+  // Folder of the daemons whose soft cards are on one network; empty: this one is alone.
+  std::string soft_network;
   sandbox::SandboxOptions sandbox;
   provider::VerbsOptions verbs;
 };

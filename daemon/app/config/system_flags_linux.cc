@@ -19,6 +19,9 @@ ABSL_FLAG(std::string, door_dir, "",
           "directory of the doors of grants, each a directory with an rpc.sock and an fd.sock of its own; mount one of "
           "these into its container; empty: --socket_dir with \"-doors\" appended");
 ABSL_FLAG(std::string, socket_mode, "0666", "mode of rpc.sock and fd.sock, octal");
+ABSL_FLAG(std::string, soft_network, "",
+          "soft provider: folder, made where there is none, by which the soft cards of this machine's daemons of this "
+          "user reach each other; each daemon needs its own --soft_addresses; empty: none");
 ABSL_FLAG(
     std::string, system_call_filter, "enforce",
     "what happens at a system call that the daemon has no use for: enforce (the kernel ends the daemon), log (the "
@@ -51,6 +54,10 @@ void ReadDirectories(SystemConfig& system, FlagReader& reader) {
   system.admin_socket_dir = HiddenPath(FLAGS_admin_socket_dir, "-admin", system, reader);
   system.door_dir = HiddenPath(FLAGS_door_dir, "-doors", system, reader);
   system.socket_mode = reader.Mode(FLAGS_socket_mode);
+  system.soft_network = reader.AbsolutePath(FLAGS_soft_network);
+  if (!system.soft_network.empty() && NamesPartOf(system.socket_dir, system.soft_network)) {
+    reader.AddError("soft_network", "must not be --socket_dir or in it, because containers see that");
+  }
 }
 
 // The folder and not the file: a policy is replaced by renaming another one, which Kubernetes does behind a link.
@@ -69,6 +76,9 @@ sandbox::PathRules PathsOf(const Config& config, const SystemConfig& system) {
       .read = {}, .write = {system.socket_dir, system.admin_socket_dir, system.door_dir}, .devices = {}};
   if (!config.policy_file.empty()) {
     AddPolicyPaths(config.policy_file, paths.read);
+  }
+  if (!system.soft_network.empty()) {
+    paths.write.push_back(system.soft_network);
   }
   if (!config.audit_log.empty()) {
     paths.write.push_back(std::filesystem::path(config.audit_log).parent_path().string());

@@ -42,6 +42,7 @@ absl::Status CheckHiddenFromContainers(const Config& config) {
   RNICD_RETURN_IF_ERROR(CheckName("admin_socket_dir", operators, workloads));
   RNICD_RETURN_IF_ERROR(CheckFolder("door_dir", config.system->door_dir, config.system->door_dir, workloads));
   RNICD_RETURN_IF_ERROR(CheckName("door_dir", config.system->door_dir, workloads));
+  RNICD_RETURN_IF_ERROR(CheckName("soft_network", config.system->soft_network, workloads));
   RNICD_RETURN_IF_ERROR(CheckName("policy_file", config.policy_file, workloads));
   return CheckName("audit_log", config.audit_log, workloads);
 }

@@ -14,6 +14,7 @@
 #include "daemon/app/host/service_manager_linux.h"
 #include "daemon/sandbox/sandbox.h"
 #include "daemon/transport/socket_directory.h"
+#include "provider/soft/net/soft_folder_linux.h"
 
 namespace rnicd::app {
 namespace {
@@ -26,6 +27,17 @@ uint64_t RaiseLimit(__rlimit_resource_t resource) {
     setrlimit(resource, &limit);
   }
   return limit.rlim_max;
+}
+
+// Before the sandbox, which forbids to connect.
+absl::Status JoinSoftNetwork(Config& config) {
+  const std::string& folder = config.system->soft_network;
+  if (config.provider != "soft" || folder.empty()) {
+    return absl::OkStatus();
+  }
+  RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(folder, kOperatorDirectoryMode));
+  RNICD_ASSIGN_OR_RETURN(config.soft.network, provider::SoftFolder::Open(folder, provider::AddressesOf(config.soft)));
+  return absl::OkStatus();
 }
 
 class SignalHost final : public ProcessHost {
@@ -48,6 +60,7 @@ class SignalHost final : public ProcessHost {
     RNICD_RETURN_IF_ERROR(CheckHiddenFromContainers(config));
     RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->admin_socket_dir, kOperatorDirectoryMode));
     RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->door_dir, kDoorDirectoryMode));
+    RNICD_RETURN_IF_ERROR(JoinSoftNetwork(config));
     RNICD_ASSIGN_OR_RETURN(const sandbox::Confinement confinement, sandbox::EnterSandbox(config.system->sandbox));
     return log::Field("landlock", confinement.landlock_version);
   }
