@@ -18,7 +18,7 @@ constexpr uint32_t kReadLimitMax = 255;
 constexpr uint64_t kTotalMax = uint64_t{1} << 30;
 // Those that an end of a connection may have. Their places are on the wire.
 constexpr std::array kEndReasons = {ErrorReason::CONNECTION_ABORTED, ErrorReason::CONNECTION_REFUSED,
-                                    ErrorReason::HOST_UNREACHABLE, ErrorReason::NETWORK_UNREACHABLE};
+                                    ErrorReason::HOST_UNREACHABLE};
 
 // What stands for a value that not all bytes are.
 template <typename T>

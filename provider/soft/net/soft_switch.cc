@@ -1,6 +1,5 @@
 #include "provider/soft/net/soft_switch.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
@@ -79,7 +78,7 @@ void SoftSwitch::Deliver(const SoftMessage& message) {
           .from = message.to,
           .to = message.from,
           .connector = PeerOf(message.connector),
-          .reason = HasNetwork(message.to.ip) ? ErrorReason::HOST_UNREACHABLE : ErrorReason::NETWORK_UNREACHABLE,
+          .reason = ErrorReason::HOST_UNREACHABLE,
           .link = message.link});
     return;
   }
@@ -126,11 +125,6 @@ void SoftSwitch::LoseLink(uint64_t link) {
 bool SoftSwitch::HasHost(const IpAddress& host) const {
   MutexLock lock(mutex_);
   return hosts_.contains(host);
-}
-
-bool SoftSwitch::HasNetwork(const IpAddress& host) const {
-  MutexLock lock(mutex_);
-  return std::ranges::any_of(hosts_, [&host](const IpAddress& each) { return each.is_ipv4() == host.is_ipv4(); });
 }
 
 // The connector refuses the request when it is destroyed undecided, also where nobody listens.

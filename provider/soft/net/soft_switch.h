@@ -52,8 +52,6 @@ class SoftSwitch {
   bool IsFromPeer(const SoftMessage& message) const;
   // False when no card of this node has the address.
   bool HasHost(const IpAddress& host) const;
-  // False when none has an address of its family, so that there is no route.
-  bool HasNetwork(const IpAddress& host) const;
   void TakeRequest(const SoftMessage& request);
   // Null when nobody listens.
   std::shared_ptr<RequestListener> FindListener(const NetworkAddress& address) const;
