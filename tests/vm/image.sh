@@ -6,6 +6,9 @@ VM_CACHE=$REPO/.cache/vm
 # RNICD_VM_KERNEL is the version of another kernel than Debian 12's own (kernel.sh).
 RNICD_VM_KERNEL=${RNICD_VM_KERNEL:-}
 VM_KERNEL=$VM_CACHE/kernel${RNICD_VM_KERNEL:+-$RNICD_VM_KERNEL}
+# Sources of the module siw (kernel.sh).
+# shellcheck disable=SC2034  # kernel.sh and module.sh use it
+VM_SIW=$VM_CACHE/siw
 VM_IMAGE=$VM_CACHE${RNICD_VM_KERNEL:+/image-$RNICD_VM_KERNEL}
 VM_SOURCE=$REPO/tests/vm
 
