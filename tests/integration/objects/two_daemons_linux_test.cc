@@ -27,7 +27,6 @@ constexpr uint32_t kTimedOut = static_cast<uint32_t>(NtStatus::kIoTimeout);
 
 class TwoDaemons : public testing::Test {
  protected:
-  TwoDaemons() { AwaitLink(); }
   ~TwoDaemons() override {
     ExpectNothingHeld(*north_, north_idle_);
     ExpectNothingHeld(*south_, south_idle_);
@@ -47,7 +46,7 @@ class TwoDaemons : public testing::Test {
     return *std::move(started);
   }
   // Either daemon reaches the other: north, which started first, when it has heard of south.
-  void AwaitLink() {
+  void AwaitLink() const {
     TestParty party(*north_);
     EXPECT_TRUE(Eventually([&] {
       const TestQueue queue(party);
@@ -58,15 +57,16 @@ class TwoDaemons : public testing::Test {
       return completion.ntstatus() == static_cast<uint32_t>(RowOf(ErrorReason::CONNECTION_REFUSED).ntstatus);
     }));
   }
-  void RestartSouth() {
-    south_ = Start(kSouth);
+  std::unique_ptr<DaemonProcess> StartSouth() const {
+    std::unique_ptr<DaemonProcess> south = Start(kSouth);
     AwaitLink();
+    return south;
   }
   std::string folder() const { return temp_.path() + "/net"; }
 
   const TempDir temp_;
   const std::unique_ptr<DaemonProcess> north_ = Start(kNorth);
-  std::unique_ptr<DaemonProcess> south_ = Start(kSouth);
+  std::unique_ptr<DaemonProcess> south_ = StartSouth();
   const IdleState north_idle_ = MeasureIdle(*north_);
   const IdleState south_idle_ = MeasureIdle(*south_);
 };
@@ -172,7 +172,7 @@ TEST_F(TwoDaemons, TheDeathOfOneEndsWhatTheOtherWaitsFor) {
   ExpectOk(Disconnect(connection.active, connection.active_id));
   ExpectFailed(asking.NextCompletion(), v1::REQUEST_KIND_CONNECT, kConnectContext, ErrorReason::CONNECTION_ABORTED);
   ExpectOk(CloseConnector(asking, asking_id));
-  RestartSouth();
+  south_ = StartSouth();
   ExpectConnects(*north_, *south_);
 }
 
@@ -183,7 +183,7 @@ TEST_F(TwoDaemons, TheDeathOfTheOneThatAsksEndsAccept) {
   south_->KillHard();
   ExpectFailed(connection.passive.NextCompletion(), v1::REQUEST_KIND_ACCEPT, kAcceptContext,
                ErrorReason::CONNECTION_ABORTED);
-  RestartSouth();
+  south_ = StartSouth();
 }
 
 TEST_F(TwoDaemons, StrangersAtTheSocketHarmNobody) {
