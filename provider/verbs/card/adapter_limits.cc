@@ -14,6 +14,8 @@ constexpr uint32_t kLargeRequestBytes = 65536;
 // of both answers.
 constexpr uint32_t kCallerDataBytes = 56;
 constexpr uint32_t kCalleeDataBytes = 148;
+// Together with 4 bytes of the read limits the length has to fit in a byte for siw, which sends none at 256.
+constexpr uint32_t kIwarpDataBytes = 251;
 constexpr uint32_t kMinCqDepth = 65536;
 constexpr uint32_t kMaxTransferBytes = std::numeric_limits<int32_t>::max();
 constexpr uint32_t kPossibleFlags =
@@ -24,7 +26,10 @@ uint32_t Count(int value) { return static_cast<uint32_t>(std::max(value, 0)); }
 
 uint32_t Less(uint32_t value, uint32_t amount) { return value > amount ? value - amount : 0; }
 
-RdmaTechnology TechnologyOf(uint8_t link_layer) {
+RdmaTechnology TechnologyOf(uint8_t link_layer, bool is_iwarp) {
+  if (is_iwarp) {
+    return RdmaTechnology::kIwarp;
+  }
   switch (link_layer) {
     case IBV_LINK_LAYER_INFINIBAND:
       return RdmaTechnology::kInfiniBand;
@@ -38,7 +43,7 @@ RdmaTechnology TechnologyOf(uint8_t link_layer) {
 }  // namespace
 
 NdkAdapterInfo AdapterLimits(const ibv_device_attr& device, const ibv_port_attr& port, uint32_t max_inline_bytes,
-                             const VerbsOptions& options) {
+                             const VerbsOptions& options, bool is_iwarp) {
   NdkAdapterInfo info;
   info.vendor_id = device.vendor_id;
   info.device_id = device.vendor_part_id;
@@ -63,10 +68,10 @@ NdkAdapterInfo AdapterLimits(const ibv_device_attr& device, const ibv_port_attr&
   // needed all the same; a card with a higher limit raises it, because its users may rely on such depths.
   info.max_cq_depth = std::max(kMinCqDepth, Count(device.max_cqe));
   info.large_request_threshold = kLargeRequestBytes;
-  info.max_caller_data = kCallerDataBytes;
-  info.max_callee_data = kCalleeDataBytes;
+  info.max_caller_data = is_iwarp ? kIwarpDataBytes : kCallerDataBytes;
+  info.max_callee_data = is_iwarp ? kIwarpDataBytes : kCalleeDataBytes;
   info.adapter_flags = options.adapter_flags & kPossibleFlags;
-  info.rdma_technology = TechnologyOf(port.link_layer);
+  info.rdma_technology = TechnologyOf(port.link_layer, is_iwarp);
   return info;
 }
 

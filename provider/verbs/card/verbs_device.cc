@@ -14,6 +14,8 @@
 namespace rnicd::provider {
 namespace {
 
+constexpr uint32_t kSiwVendor = 0x626d74;
+
 // Creates queue pairs only to find out what the card accepts.
 class TrialQueuePair {
  public:
@@ -62,6 +64,10 @@ std::optional<uint32_t> LargestInline(VerbsApi& api, ibv_context* context) {
   return std::nullopt;
 }
 
+bool IsIwarp(const ibv_context& context) {
+  return context.device != nullptr && context.device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
 // Empty for an event that is not reported.
 std::optional<AdapterEventKind> KindOf(ibv_event_type type) {
   switch (type) {
@@ -85,7 +91,10 @@ VerbsDevice::VerbsDevice(std::string card, uint8_t port, std::string name, NdkAd
       name_(std::move(name)),
       info_(info),
       can_bind_type2_(can_bind_type2),
-      max_regions_(max_regions) {}
+      max_regions_(max_regions),
+      iwarp_(info_.rdma_technology == RdmaTechnology::kIwarp
+                 ? std::make_unique<IwarpCard>(IwarpCard{.is_siw = info_.vendor_id == kSiwVendor, .addresses = {}})
+                 : nullptr) {}
 
 absl::StatusOr<std::shared_ptr<VerbsDevice>> VerbsDevice::Inspect(VerbsNode& node, ibv_context* context,
                                                                   const std::string& card, uint8_t port,
@@ -104,9 +113,9 @@ absl::StatusOr<std::shared_ptr<VerbsDevice>> VerbsDevice::Inspect(VerbsNode& nod
   }
   const bool can_bind_type2 =
       (device.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B)) != 0;
-  return std::shared_ptr<VerbsDevice>(new VerbsDevice(card, port, std::move(name),
-                                                      AdapterLimits(device, attributes, *inline_bytes, node.options),
-                                                      can_bind_type2, node.options.max_regions));
+  return std::shared_ptr<VerbsDevice>(new VerbsDevice(
+      card, port, std::move(name), AdapterLimits(device, attributes, *inline_bytes, node.options, IsIwarp(*context)),
+      can_bind_type2, node.options.max_regions));
 }
 
 absl::StatusOr<PortAddress> VerbsDevice::CurrentAddress(VerbsNode& node, ibv_context* context) const {

@@ -6,9 +6,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "base/ndk/adapter_info.h"
+#include "base/ndk/network_address.h"
 #include "base/secrets/random.h"
 #include "provider/api/adapter_event.h"
 #include "provider/api/device.h"
@@ -30,6 +33,8 @@ struct VerbsNode {
   const uint32_t origin;
   EngineFabric fabric;
   EventLoop loop;
+  // Held while memory of a client is mapped at the client's address: clients may have the same ones.
+  Mutex placing;
 };
 
 // Current address of a port.
@@ -53,6 +58,14 @@ struct FastEngines {
   std::string kernel_reason;
 };
 
+// What an iWARP card has besides.
+struct IwarpCard {
+  // The kernel's card in software.
+  bool is_siw = false;
+  // Those of its network device: the card's own table has a MAC address only.
+  std::vector<IpAddress> addresses;
+};
+
 // One port of one card: its name, its limits, and whether it has been removed. Shared by every session that opens it.
 // Threads: safe.
 class VerbsDevice {
@@ -66,6 +79,8 @@ class VerbsDevice {
   const std::string& card() const { return card_; }
   uint8_t port() const { return port_; }
   const NdkAdapterInfo& info() const { return info_; }
+  // Null for any other card. Filled at the start.
+  const std::unique_ptr<IwarpCard>& iwarp() const { return iwarp_; }
   // Chosen once, at the start.
   const FastEngines& engines() const { return engines_; }
   FastEngines& engines() { return engines_; }
@@ -104,6 +119,7 @@ class VerbsDevice {
   const bool can_bind_type2_;
   const uint64_t max_regions_;
   FastEngines engines_;
+  const std::unique_ptr<IwarpCard> iwarp_;
   std::atomic<bool> removed_ = false;
   std::atomic<uint64_t> regions_ = 0;
   std::array<std::atomic<uint64_t>, 4> fast_registrations_ = {};

@@ -123,6 +123,17 @@ bool TranslatePayload(const VerbsDomain& domain, const PreparedRequest& prepared
   return true;
 }
 
+bool IsSiw(const VerbsDomain& domain) {
+  const IwarpCard* const iwarp = domain.device().iwarp().get();
+  return iwarp != nullptr && iwarp->is_siw;
+}
+
+// siw copies a short source that stands alone from its address in this process, where other memory is by then. Together
+// with an empty one it takes the pages that were registered.
+bool CopiesFromHere(const VerbsDomain& domain, const CardSend& send) {
+  return IsSiw(domain) && send.entries.size() == 1 && (send.request.send_flags & IBV_SEND_INLINE) == 0;
+}
+
 void FillSend(const SendWork& work, bool peer_is_rnicd, ibv_send_wr& request) {
   request.opcode = IBV_WR_SEND;
   request.send_flags |= work.solicit ? static_cast<unsigned>(IBV_SEND_SOLICITED) : 0U;
@@ -175,6 +186,9 @@ bool TranslateSend(const VerbsDomain& domain, const EngineRequest& prepared, boo
   } else if (!TranslatePayload(domain, PreparedOf(prepared), use, out.entries)) {
     return false;
   }
+  if (CopiesFromHere(domain, out) && use == Use::kSource) {
+    out.entries.push_back({});
+  }
   out.request.sg_list = out.entries.data();
   out.request.num_sge = static_cast<int>(out.entries.size());
   return true;
@@ -182,6 +196,10 @@ bool TranslateSend(const VerbsDomain& domain, const EngineRequest& prepared, boo
 
 std::vector<ibv_sge> TranslateReceive(const VerbsDomain& domain, const EngineRequest& request) {
   std::vector<ibv_sge> entries;
+  if (PreparedOf(request).payload.empty() && IsSiw(domain)) {
+    // It refuses a receive without entries.
+    entries.push_back({});
+  }
   for (const PayloadPiece& piece : PreparedOf(request).payload) {
     entries.push_back(TranslatePiece(domain, piece, Use::kSink)
                           .value_or(ibv_sge{.addr = piece.address, .length = piece.length, .lkey = piece.token.value}));

@@ -59,6 +59,13 @@ void* Reserve(size_t bytes) {
   return mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
+// Room around this address where nothing is, or MAP_FAILED.
+void* ReserveAround(const std::byte* at, size_t bytes, uint64_t page_bytes) {
+  const uint64_t place = reinterpret_cast<uint64_t>(at) / page_bytes * page_bytes;
+  return mmap(reinterpret_cast<void*>(place), bytes, PROT_NONE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
 // Room that begins at a page, or MAP_FAILED. A kernel gives no other; but tests name larger pages than their kernel's.
 void* ReserveAtPage(size_t bytes, uint64_t page_bytes) {
   void* const room = Reserve(bytes);
@@ -106,7 +113,7 @@ void ComposedView::Unmap() {
   bytes_ = {};
 }
 
-absl::StatusOr<ComposedView> Compose(std::span<const Bytes> runs, uint64_t page_bytes) {
+absl::StatusOr<ComposedView> Compose(std::span<const Bytes> runs, uint64_t page_bytes, const std::byte* at) {
   const std::vector<Bytes> joined = JoinRuns(runs);
   ComposedView view;
   if (joined.empty()) {
@@ -124,7 +131,7 @@ absl::StatusOr<ComposedView> Compose(std::span<const Bytes> runs, uint64_t page_
     bytes += run.size();
     room_bytes += PagesAround(run, page_bytes).size();
   }
-  void* const room = ReserveAtPage(room_bytes, page_bytes);
+  void* const room = at != nullptr ? ReserveAround(at, room_bytes, page_bytes) : ReserveAtPage(room_bytes, page_bytes);
   if (room == MAP_FAILED) {
     return CopyFailure(errno);
   }

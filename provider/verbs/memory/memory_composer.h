@@ -23,7 +23,8 @@ class ComposedView {
   std::span<std::byte> bytes() const { return bytes_; }
 
  private:
-  friend absl::StatusOr<ComposedView> Compose(std::span<const std::span<std::byte>> runs, uint64_t page_bytes);
+  friend absl::StatusOr<ComposedView> Compose(std::span<const std::span<std::byte>> runs, uint64_t page_bytes,
+                                              const std::byte* at);
   void Unmap();
 
   // The mapped view, in whole pages.
@@ -31,11 +32,12 @@ class ComposedView {
   std::span<std::byte> bytes_;
 };
 
-// `page_bytes` are those of the kernel's pages. Precondition: every seam between runs is a boundary of such pages; the
-// memory is shared (MAP_SHARED) and has pages of that size.
-// Errors: DEVICE_NOT_CAPABLE where the kernel cannot map the pages a second time (huge pages);
+// The view begins at `at`, or anywhere where that is null. `page_bytes` are those of the kernel's pages. Precondition:
+// every seam between runs is a boundary of such pages; the memory is shared (MAP_SHARED) and has pages of that size.
+// Errors: DEVICE_NOT_CAPABLE where the kernel cannot map the pages a second time (huge pages), or not at `at`;
 //         DEVICE_OUT_OF_RESOURCES when the process has too many mappings (vm.max_map_count).
 // Source: mremap(2), "old_size is zero".
-absl::StatusOr<ComposedView> Compose(std::span<const std::span<std::byte>> runs, uint64_t page_bytes);
+absl::StatusOr<ComposedView> Compose(std::span<const std::span<std::byte>> runs, uint64_t page_bytes,
+                                     const std::byte* at = nullptr);
 
 }  // namespace rnicd::provider

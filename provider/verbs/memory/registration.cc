@@ -48,6 +48,29 @@ absl::Status CheckPages(uint64_t page_bytes, uint64_t base, std::span<const std:
   return CheckPlace(page_bytes, base, reinterpret_cast<uint64_t>(runs.front().data()));
 }
 
+// Registers the runs end to end; with `at`, while they are mapped there.
+absl::StatusOr<ibv_mr*> RegisterRuns(VerbsDomain& domain, VirtualAddress base,
+                                     std::span<const std::span<std::byte>> runs, int access, const std::byte* at) {
+  ComposedView view;
+  std::span<std::byte> memory = runs.front();
+  if (runs.size() > 1 || (at != nullptr && at != memory.data())) {
+    RNICD_ASSIGN_OR_RETURN(view, Compose(runs, domain.kernel_page_bytes(), at));
+    memory = view.bytes();
+  }
+  ibv_mr* const mr = domain.api().RegMr(domain.pd(), memory.data(), memory.size(), base.value, access);
+  if (mr == nullptr) {
+    return RegistrationStatus(errno, memory.size(), ReadPinBudget());
+  }
+  return mr;
+}
+
+// For iWARP: such a card may know memory by its address in this process only, whatever base it is given, as siw does.
+absl::StatusOr<ibv_mr*> RegisterAtBase(VerbsDomain& domain, VirtualAddress base,
+                                       std::span<const std::span<std::byte>> runs, int access) {
+  MutexLock lock(domain.context().node().placing);
+  return RegisterRuns(domain, base, runs, access, reinterpret_cast<const std::byte*>(base.value));
+}
+
 }  // namespace
 
 int AccessFlags(const AccessRights& rights) {
@@ -76,24 +99,13 @@ absl::StatusOr<std::unique_ptr<Registration>> Registration::Make(std::shared_ptr
   const uint64_t page_bytes = domain->kernel_page_bytes();
   RNICD_RETURN_IF_ERROR(CheckPages(page_bytes, base.value, joined));
   RNICD_RETURN_IF_ERROR(device.AddRegion());
-  ComposedView view;
-  std::span<std::byte> memory = joined.front();
-  if (joined.size() > 1) {
-    absl::StatusOr<ComposedView> composed = Compose(joined, page_bytes);
-    if (!composed.ok()) {
-      device.RemoveRegion();
-      return composed.status();
-    }
-    view = *std::move(composed);
-    memory = view.bytes();
-  }
-  ibv_mr* const mr = domain->api().RegMr(domain->pd(), memory.data(), memory.size(), base.value, access);
-  if (mr == nullptr) {
-    const int error = errno;
+  const absl::StatusOr<ibv_mr*> mr = device.iwarp() != nullptr ? RegisterAtBase(*domain, base, joined, access)
+                                                               : RegisterRuns(*domain, base, joined, access, nullptr);
+  if (!mr.ok()) {
     device.RemoveRegion();
-    return RegistrationStatus(error, memory.size(), ReadPinBudget());
+    return mr.status();
   }
-  return std::unique_ptr<Registration>(new Registration(std::move(domain), mr, joined.size() > 1));
+  return std::unique_ptr<Registration>(new Registration(std::move(domain), *mr, joined.size() > 1));
 }
 
 absl::StatusOr<std::unique_ptr<Registration>> Registration::MakeOfDmabuf(std::shared_ptr<VerbsDomain> domain,

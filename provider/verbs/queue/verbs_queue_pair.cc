@@ -76,7 +76,8 @@ absl::Status VerbsQueuePair::Create() {
   attributes.qp_type = IBV_QPT_RC;
   attributes.cap = {.max_send_wr = sends,
                     .max_recv_wr = receives,
-                    .max_send_sge = MaxSendEntries(),
+                    // TranslateSend may add one to one.
+                    .max_send_sge = std::max(MaxSendEntries(), domain_->device().iwarp() != nullptr ? 2U : 1U),
                     .max_recv_sge = MaxReceiveEntries(),
                     .max_inline_data = limits_.inline_bytes};
   MutexLock lock(queues_mutex_);
