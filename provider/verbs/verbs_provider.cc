@@ -156,8 +156,18 @@ void VerbsProvider::OpenChannel(RdmaCm& cm, std::vector<std::string>& remarks) {
   absl::StatusOr<std::shared_ptr<CmChannel>> channel = CmChannel::Open(cm);
   if (channel.ok()) {
     channel_ = *std::move(channel);
+    FindAddresses(cm);
   } else {
     remarks.push_back(Because("rdma_cm (connections by address)", channel.status()));
+  }
+}
+
+void VerbsProvider::FindAddresses(RdmaCm& cm) {
+  for (const Port& port : ports_) {
+    const std::vector<GidEntry> table = node_->api.QueryGids(port.monitor->raw(), port.device->port());
+    if (port.device->iwarp() != nullptr && !table.empty()) {
+      port.device->iwarp()->addresses = cm.AddressesOf(table.front().gid);
+    }
   }
 }
 

@@ -50,6 +50,8 @@ class VerbsProvider final : public Provider {
   explicit VerbsProvider(std::shared_ptr<VerbsNode> node) : node_(std::move(node)) {}
 
   void OpenChannel(RdmaCm& cm, std::vector<std::string>& remarks);
+  // Those of iWARP cards.
+  void FindAddresses(RdmaCm& cm);
   // Adds the ports of every card that may be used; `remarks` receives a reason for each card or port left out.
   absl::Status AddCards(std::vector<std::string>& remarks);
   absl::Status AddPorts(const std::string& card, std::vector<std::string>& remarks);

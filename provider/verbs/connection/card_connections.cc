@@ -85,12 +85,14 @@ class VerbsListener final : public DeviceListener {
 }  // namespace
 
 // Those of RoCE: the addresses of its netdev. Without link-local ones, which are no address of a peer without a zone,
-// and which a card has in its table where the host has none. An iWARP card's table has a MAC address only: its
-// connections are of TCP, and begin and end by other rules.
+// and which a card has in its table where the host has none. Those of iWARP were looked up at the start.
 std::vector<IpAddress> CardConnections::addresses() const {
   std::vector<IpAddress> addresses;
   if (channel_ == nullptr) {
     return addresses;
+  }
+  if (context_->device().iwarp() != nullptr) {
+    return context_->device().iwarp()->addresses;
   }
   for (const GidEntry& entry : context_->api().QueryGids(context_->raw(), context_->device().port())) {
     if (entry.type == IBV_GID_TYPE_ROCE_V2 && !IsLinkLocal(entry.gid)) {

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <system_error>
+#include <thread>
+#include <utility>
 
 #include "provider/verbs/card/verbs_status.h"
 
@@ -11,6 +14,8 @@ namespace rnicd::provider {
 namespace {
 
 constexpr int kEventsAtATime = 32;
+// Each may be held by a host that does not answer.
+constexpr int kMostApart = 64;
 
 // What the peer says, in the peer's view: events have the numbers in that of the reader.
 ConnectionOffer OfferOf(const rdma_conn_param& parameters) {
@@ -69,6 +74,40 @@ void CmChannel::Post(std::function<void()> job) {
   }
   const uint64_t one = 1;
   (void)!write(wake_.get(), &one, sizeof(one));
+}
+
+// What the job holds is released before it counts as over.
+bool CmChannel::RunApart(std::function<void()> job) {
+  {
+    MutexLock lock(mutex_);
+    if (apart_ == kMostApart) {
+      return false;
+    }
+    ++apart_;
+  }
+  const auto end = [this] {
+    MutexLock lock(mutex_);
+    --apart_;
+    none_apart_.NotifyAll();
+  };
+  try {
+    std::thread([end, job = std::move(job)]() mutable {
+      std::exchange(job, nullptr)();
+      end();
+    }).detach();
+  } catch (const std::system_error&) {
+    end();
+    return false;
+  }
+  return true;
+}
+
+void CmChannel::Stop() {
+  loop_.Stop();
+  MutexLock lock(mutex_);
+  while (apart_ > 0) {
+    none_apart_.Wait(mutex_);
+  }
 }
 
 void CmChannel::RunJobs() {

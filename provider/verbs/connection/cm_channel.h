@@ -70,8 +70,11 @@ class CmChannel final : public EventLoop::Handler, public std::enable_shared_fro
   absl::StatusOr<std::shared_ptr<CmId>> CreateId(std::weak_ptr<CmSink> sink);
   // Runs the job on the channel's thread.
   void Post(std::function<void()> job);
-  // Once it has returned, no sink is called. Must be called before the end, and not on the channel's thread.
-  void Stop() { loop_.Stop(); }
+  // Runs a job that may block on a thread of its own; false where there are too many.
+  bool RunApart(std::function<void()> job);
+  // Once it has returned, no sink is called and no job runs. Must be called before the end, and not on the channel's
+  // thread.
+  void Stop();
 
   bool OnReadable(int descriptor) override;
   void OnTick() override {}
@@ -88,6 +91,9 @@ class CmChannel final : public EventLoop::Handler, public std::enable_shared_fro
   CmEnds ends_;
   Mutex mutex_;
   std::vector<std::function<void()>> jobs_ RNICD_GUARDED_BY(mutex_);
+  // Jobs that run apart.
+  int apart_ RNICD_GUARDED_BY(mutex_) = 0;
+  ConditionVariable none_apart_;
   EventLoop loop_;
 };
 

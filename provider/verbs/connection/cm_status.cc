@@ -28,6 +28,10 @@ absl::Status CmStatus(int error, std::string_view call) {
       return MakeError(ErrorReason::NETWORK_UNREACHABLE);
     case EHOSTUNREACH:
       return MakeError(ErrorReason::HOST_UNREACHABLE);
+    case ECONNREFUSED:
+      return MakeError(ErrorReason::CONNECTION_REFUSED);
+    case ETIMEDOUT:
+      return MakeError(ErrorReason::CONNECTION_TIMED_OUT);
     default:
       return VerbStatus(error, call);
   }
@@ -42,6 +46,10 @@ absl::Status FailureOf(const CmEvent& event) {
                                                                                : ErrorReason::HOST_UNREACHABLE);
     case RDMA_CM_EVENT_REJECTED:
       return MakeError(ErrorReason::CONNECTION_REFUSED);
+    // So ends a TCP connection without an answer.
+    case RDMA_CM_EVENT_CONNECT_ERROR:
+      return MakeError(event.status == -ECONNABORTED ? ErrorReason::CONNECTION_REFUSED
+                                                     : ErrorReason::CONNECTION_ABORTED);
     case RDMA_CM_EVENT_UNREACHABLE:
       return MakeError(ErrorReason::CONNECTION_TIMED_OUT);
     case RDMA_CM_EVENT_DEVICE_REMOVAL:

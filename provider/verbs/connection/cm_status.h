@@ -18,6 +18,8 @@ absl::Status BindStatus(int error, std::string_view call);
 //   EINVAL, ECONNRESET     CONNECTION_ABORTED: the kernel has ended it, because the peer has
 //   ENETUNREACH            NETWORK_UNREACHABLE
 //   EHOSTUNREACH           HOST_UNREACHABLE
+//   ECONNREFUSED           CONNECTION_REFUSED: nobody listens, of iWARP
+//   ETIMEDOUT              CONNECTION_TIMED_OUT: a silent host, of iWARP
 //   anything else          as VerbStatus
 absl::Status CmStatus(int error, std::string_view call);
 // Why a connection was not made, of an event that ends the attempt.

@@ -23,6 +23,8 @@ TEST(CmStatus, EachErrorOfACallHasItsReason) {
       {ECONNRESET, ErrorReason::DEVICE_FAILED, ErrorReason::CONNECTION_ABORTED},
       {ENETUNREACH, ErrorReason::DEVICE_FAILED, ErrorReason::NETWORK_UNREACHABLE},
       {EHOSTUNREACH, ErrorReason::DEVICE_FAILED, ErrorReason::HOST_UNREACHABLE},
+      {ECONNREFUSED, ErrorReason::DEVICE_FAILED, ErrorReason::CONNECTION_REFUSED},
+      {ETIMEDOUT, ErrorReason::DEVICE_FAILED, ErrorReason::CONNECTION_TIMED_OUT},
       {ENOMEM, ErrorReason::DEVICE_OUT_OF_RESOURCES, ErrorReason::DEVICE_OUT_OF_RESOURCES},
   };
   for (const Row& row : kRows) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "base/ndk/network_address.h"
@@ -58,6 +59,10 @@ class RdmaCm {
   virtual CmCard CardOf(rdma_cm_id* id) = 0;
   virtual NetworkAddress LocalAddress(rdma_cm_id* id) = 0;
   virtual NetworkAddress PeerAddress(rdma_cm_id* id) = 0;
+
+  // getifaddrs(3): addresses of the network device with this MAC address, which is what an iWARP card's table has. Not
+  // once the daemon serves. By default none.
+  virtual std::vector<IpAddress> AddressesOf(const ibv_gid& /*mac*/) { return {}; }
 };
 
 // The real librdmacm. Lives until the process exits.

@@ -1,6 +1,8 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
+#include <netpacket/packet.h>
 
 #include <array>
 #include <cerrno>
@@ -49,6 +51,25 @@ NetworkAddress FromSocketAddress(const sockaddr& address) {
   std::memcpy(&in6, &address, sizeof(in6));
   std::memcpy(bytes.data(), &in6.sin6_addr, sizeof(in6.sin6_addr));
   return {.ip = IpAddress(bytes), .port = ntohs(in6.sin6_port)};
+}
+
+// True for the entry of a device's MAC address.
+bool HasMac(const ifaddrs& entry, const ibv_gid& mac) {
+  constexpr size_t kMacBytes = 6;
+  if (entry.ifa_addr == nullptr || entry.ifa_addr->sa_family != AF_PACKET) {
+    return false;
+  }
+  sockaddr_ll link = {};
+  std::memcpy(&link, entry.ifa_addr, sizeof(link));
+  return link.sll_halen == kMacBytes && std::memcmp(link.sll_addr, mac.raw, kMacBytes) == 0;
+}
+
+// True for an address that needs no zone.
+bool IsGlobal(const sockaddr* address) {
+  if (address == nullptr || address->sa_family != AF_INET6) {
+    return address != nullptr && address->sa_family == AF_INET;
+  }
+  return !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
 }
 
 // The first route of a process makes the library look for ibacm, possibly over an Internet socket, which a daemon that
@@ -130,6 +151,23 @@ class RdmaCmImplementation final : public RdmaCm {
   }
   NetworkAddress LocalAddress(rdma_cm_id* id) override { return FromSocketAddress(*rdma_get_local_addr(id)); }
   NetworkAddress PeerAddress(rdma_cm_id* id) override { return FromSocketAddress(*rdma_get_peer_addr(id)); }
+
+  std::vector<IpAddress> AddressesOf(const ibv_gid& mac) override {
+    ifaddrs* list = nullptr;
+    if (getifaddrs(&list) != 0) {
+      return {};
+    }
+    std::vector<IpAddress> addresses;
+    for (const ifaddrs* device = list; device != nullptr; device = device->ifa_next) {
+      for (const ifaddrs* each = HasMac(*device, mac) ? list : nullptr; each != nullptr; each = each->ifa_next) {
+        if (std::strcmp(each->ifa_name, device->ifa_name) == 0 && IsGlobal(each->ifa_addr)) {
+          addresses.push_back(FromSocketAddress(*each->ifa_addr).ip);
+        }
+      }
+    }
+    freeifaddrs(list);
+    return addresses;
+  }
 };
 
 }  // namespace

@@ -149,7 +149,22 @@ absl::Status VerbsConnection::Accept(DeviceQueuePair& pair, const ConnectionOffe
   return absl::OkStatus();
 }
 
+// It does not say which queue pair the peer is, so a name serves.
+absl::Status VerbsConnection::FollowKernel() {
+  MutexLock lock(mutex_);
+  if (channel_->ends().Find(path_.peer, path_.local) == end_.engine->address()) {
+    return MakeError(ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
+  }
+  QpAddress peer{.qpn = path_.peer.port, .mtu = IBV_MTU_1024};
+  std::ranges::copy(path_.peer.ip.bytes(), peer.gid.raw);
+  peer_address_ = FormatQpAddress(peer);
+  return end_.endpoint->Follow(peer_address_);
+}
+
 absl::Status VerbsConnection::FollowRoute(const ConnectionOffer& offer) {
+  if (is_iwarp()) {
+    return FollowKernel();
+  }
   QueuePairRoute route;
   route.receiving.qp_state = IBV_QPS_RTR;
   route.sending.qp_state = IBV_QPS_RTS;
@@ -192,12 +207,18 @@ bool VerbsConnection::FindPeer(const QueuePairRoute& route, std::string& address
   return false;
 }
 
+// On iWARP the kernel knows no answer that could be taken back: for it the connection is made.
+int VerbsConnection::TakeBackAnswer(std::string_view private_data) {
+  return is_iwarp() ? channel_->cm().Disconnect(id_->raw()) : channel_->cm().Reject(id_->raw(), private_data);
+}
+
 absl::Status VerbsConnection::Reject(std::string_view private_data) {
-  if (!Move(State::kAnswered, State::kEnded)) {
+  const bool answered = Move(State::kAnswered, State::kEnded);
+  if (!answered) {
     RNICD_RETURN_IF_ERROR(Begin(State::kRequested, State::kEnded));
   }
   MutexLock lock(mutex_);
-  const int error = channel_->cm().Reject(id_->raw(), private_data);
+  const int error = answered ? TakeBackAnswer(private_data) : channel_->cm().Reject(id_->raw(), private_data);
   return error == 0 ? absl::OkStatus() : CmStatus(error, "rdma_reject");
 }
 
@@ -219,16 +240,24 @@ void VerbsConnection::Close() {
   Forget(State::kEnded);
 }
 
-// The id is destroyed without the lock: that waits for the thread that handles its events.
+// The id is destroyed without the lock: that waits for the thread that handles its events, and on iWARP for the answer
+// to its request.
 void VerbsConnection::Forget(State next) {
   std::shared_ptr<CmId> id;
   End end;
-  MutexLock lock(mutex_);
-  state_ = next;
-  id = std::exchange(id_, nullptr);
-  end = std::exchange(end_, {});
-  if (end.engine != nullptr) {
-    channel_->ends().Remove(path_.local, path_.peer, end.engine->address());
+  bool waits = false;
+  {
+    MutexLock lock(mutex_);
+    waits = is_iwarp() && state_ == State::kConnecting;
+    state_ = next;
+    id = std::exchange(id_, nullptr);
+    end = std::exchange(end_, {});
+    if (end.engine != nullptr) {
+      channel_->ends().Remove(path_.local, path_.peer, end.engine->address());
+    }
+  }
+  if (waits) {
+    channel_->RunApart([last = std::move(id)] {});
   }
 }
 

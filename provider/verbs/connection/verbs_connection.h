@@ -77,11 +77,18 @@ class VerbsConnection final : public CmSink, public std::enable_shared_from_this
   void Forget(State next);
   rdma_conn_param Parameters(const ConnectionOffer& offer) const RNICD_REQUIRES(mutex_);
   absl::Status FollowRoute(const ConnectionOffer& offer);
+  // On iWARP the kernel moves the queue pair.
+  bool is_iwarp() const { return context_->device().iwarp() != nullptr; }
+  absl::Status FollowKernel();
+  // Results: errno.
+  int SendRequest() RNICD_REQUIRES(mutex_);
+  int TakeBackAnswer(std::string_view private_data) RNICD_REQUIRES(mutex_);
   bool FindPeer(const QueuePairRoute& route, std::string& address) const RNICD_REQUIRES(mutex_);
   void Later(void (VerbsConnection::*step)(const absl::Status&), const absl::Status& status);
 
   // On the channel's thread.
   void OnResolved(rdma_cm_event_type type);
+  void EndConnecting(const absl::Status& status) { OnEnd({}, status); }
   // This side can go on, or not; in the second case the peer hears of it.
   void EndCompleting(const absl::Status& status);
   void EndAccepting(const absl::Status& status);
@@ -91,6 +98,7 @@ class VerbsConnection final : public CmSink, public std::enable_shared_from_this
   // `status`: why Connect fails.
   void OnEnd(const CmEvent& event, const absl::Status& status);
   void Fail(const absl::Status& status, std::string_view private_data = {});
+  void LoseEnd();
   void Report(const std::function<void(ConnectorListener&)>& upcall);
 
   const std::shared_ptr<CmChannel> channel_;

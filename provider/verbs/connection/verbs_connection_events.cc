@@ -1,5 +1,6 @@
 // Events of the connection manager, on the channel's thread.
 
+#include <cerrno>
 #include <utility>
 
 #include "base/status.h"
@@ -14,13 +15,12 @@ void VerbsConnection::OnEvent(CmEvent event) {
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
       OnResolved(event.type);
       return;
+    // On iWARP the second is the answer as well.
     case RDMA_CM_EVENT_CONNECT_RESPONSE:
+    case RDMA_CM_EVENT_ESTABLISHED:
       if (Move(State::kConnecting, State::kAnswered)) {
         Report([&event](ConnectorListener& listener) { listener.OnAccepted(event.offer); });
-      }
-      return;
-    case RDMA_CM_EVENT_ESTABLISHED:
-      if (Move(State::kAccepting, State::kEstablished)) {
+      } else if (Move(State::kAccepting, State::kEstablished)) {
         Establish();
       }
       return;
@@ -46,14 +46,30 @@ void VerbsConnection::OnResolved(rdma_cm_event_type type) {
     } else if (type == RDMA_CM_EVENT_ADDR_RESOLVED) {
       error = channel_->cm().ResolveRoute(id_->raw());
     } else {
-      rdma_conn_param parameters = Parameters(offer_);
       state_ = State::kConnecting;
-      error = channel_->cm().Connect(id_->raw(), parameters);
+      error = SendRequest();
     }
   }
   if (error != 0) {
     OnEnd({}, CmStatus(error, "rdma_connect"));
   }
+}
+
+// On iWARP the call waits for the peer's host, so it has a thread of its own.
+int VerbsConnection::SendRequest() {
+  rdma_conn_param parameters = Parameters(offer_);
+  if (!is_iwarp()) {
+    return channel_->cm().Connect(id_->raw(), parameters);
+  }
+  const auto connect = [self = shared_from_this(), id = id_, data = offer_.private_data, parameters]() mutable {
+    parameters.private_data = data.data();
+    if (const int error = self->channel_->cm().Connect(id->raw(), parameters); error != 0) {
+      // A listener that closes resets what it has not looked at.
+      self->Later(&VerbsConnection::EndConnecting,
+                  CmStatus(error == ECONNRESET ? ECONNREFUSED : error, "rdma_connect"));
+    }
+  };
+  return channel_->RunApart(connect) ? 0 : EAGAIN;
 }
 
 // On this thread, so that no event of the connection comes before its upcall.
@@ -65,8 +81,8 @@ void VerbsConnection::EndCompleting(const absl::Status& status) {
       return;
     }
     if (!status.ok()) {
-      channel_->cm().Reject(id_->raw(), {});
-    } else if (const int error = channel_->cm().Establish(id_->raw()); error != 0) {
+      TakeBackAnswer({});
+    } else if (const int error = is_iwarp() ? 0 : channel_->cm().Establish(id_->raw()); error != 0) {
       result = CmStatus(error, "rdma_establish");
     }
     state_ = result.ok() ? State::kEstablished : State::kEnded;
@@ -156,11 +172,27 @@ void VerbsConnection::OnEnd(const CmEvent& event, const absl::Status& status) {
       Fail(MakeError(ErrorReason::CONNECTION_ABORTED));
       return;
     case State::kEstablished:
+      LoseEnd();
+      [[fallthrough]];
     case State::kDisconnecting:
       Report([](ConnectorListener& listener) { listener.OnDisconnected(); });
       return;
     default:
       return;
+  }
+}
+
+// The kernel has failed a queue pair of iWARP with its connection, and the card says nothing of what is posted to it.
+void VerbsConnection::LoseEnd() {
+  std::shared_ptr<QueuePairEngine> engine;
+  {
+    MutexLock lock(mutex_);
+    engine = is_iwarp() ? end_.engine : nullptr;
+  }
+  if (engine != nullptr) {
+    engine->LosePeer();
+    engine->Fail();
+    engine->Run();
   }
 }
 

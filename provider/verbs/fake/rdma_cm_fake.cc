@@ -42,7 +42,8 @@ struct FakeRdmaCm::Id {
   Id* other = nullptr;
 };
 
-FakeRdmaCm::FakeRdmaCm() : signal_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), channel_{signal_.get()} {}
+FakeRdmaCm::FakeRdmaCm(bool is_iwarp)
+    : is_iwarp_(is_iwarp), signal_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), channel_{signal_.get()} {}
 
 FakeRdmaCm::~FakeRdmaCm() {
   MutexLock lock(mutex_);
@@ -83,7 +84,7 @@ void FakeRdmaCm::Push(Id& id, rdma_cm_event_type type, const rdma_conn_param& fr
   Push(id, type);
   Event& event = events_.back();
   event.data.assign(static_cast<const char*>(from.private_data), from.private_data_len);
-  event.data.resize(padded);
+  event.data.resize(is_iwarp_ ? event.data.size() : padded);
   event.raw.param.conn.responder_resources = from.initiator_depth;
   event.raw.param.conn.initiator_depth = from.responder_resources;
 }
@@ -194,6 +195,9 @@ int FakeRdmaCm::Connect(rdma_cm_id* id, rdma_conn_param& parameters) {
   caller.state = Id::State::kAsking;
   const auto listener = std::ranges::find_if(
       ids_, [&](const auto& each) { return each->state == Id::State::kListening && each->local == caller.peer; });
+  if (listener == ids_.end() && is_iwarp_) {
+    return ECONNREFUSED;
+  }
   if (listener == ids_.end()) {
     PushRejection(caller, kNobodyListens, {});
     return 0;
@@ -215,6 +219,12 @@ int FakeRdmaCm::Accept(rdma_cm_id* id, rdma_conn_param& parameters) {
     return EINVAL;
   }
   request.qp_num = parameters.qp_num;
+  if (is_iwarp_) {
+    request.state = request.other->state = Id::State::kMade;
+    Push(*request.other, RDMA_CM_EVENT_ESTABLISHED, parameters, kCalleeBytes);
+    Push(request, RDMA_CM_EVENT_ESTABLISHED);
+    return 0;
+  }
   request.state = Id::State::kAccepting;
   request.other->state = Id::State::kAnswered;
   Push(*request.other, RDMA_CM_EVENT_CONNECT_RESPONSE, parameters, kCalleeBytes);
@@ -224,7 +234,7 @@ int FakeRdmaCm::Accept(rdma_cm_id* id, rdma_conn_param& parameters) {
 int FakeRdmaCm::Reject(rdma_cm_id* id, std::string_view private_data) {
   MutexLock lock(mutex_);
   Id& found = Find(id);
-  if (found.other == nullptr) {
+  if (found.other == nullptr || found.state == Id::State::kMade) {
     return EINVAL;
   }
   Id& other = *std::exchange(found.other, nullptr);
@@ -244,7 +254,7 @@ int FakeRdmaCm::Establish(rdma_cm_id* id) {
   return 0;
 }
 
-// The side that disconnects hears of it only when the other does, too.
+// The side that disconnects hears of it only when the other does, too; on iWARP both hear at once.
 int FakeRdmaCm::Disconnect(rdma_cm_id* id) {
   MutexLock lock(mutex_);
   Id& found = Find(id);
@@ -252,6 +262,12 @@ int FakeRdmaCm::Disconnect(rdma_cm_id* id) {
     return EINVAL;
   }
   Id& other = *found.other;
+  if (is_iwarp_) {
+    found.other = other.other = nullptr;
+    Push(found, RDMA_CM_EVENT_DISCONNECTED);
+    Push(other, RDMA_CM_EVENT_DISCONNECTED);
+    return 0;
+  }
   const bool answers = found.state == Id::State::kLeft;
   found.state = Id::State::kOver;
   if (!answers) {
@@ -292,5 +308,7 @@ NetworkAddress FakeRdmaCm::PeerAddress(rdma_cm_id* id) {
   MutexLock lock(mutex_);
   return Find(id).peer;
 }
+
+std::vector<IpAddress> FakeRdmaCm::AddressesOf(const ibv_gid& /*mac*/) { return {*IpAddress::FromText("10.0.0.1")}; }
 
 }  // namespace rnicd::provider

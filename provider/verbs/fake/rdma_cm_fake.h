@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/files/unique_fd.h"
 #include "base/mutex.h"
@@ -14,13 +15,12 @@
 namespace rnicd::provider {
 
 // A connection manager for the card of FakeVerbs, whose ids reach each other only. It gives the events and errors that
-// were measured with the kernel's on RoCE, and pads private data as that does. Unlike the kernel's of Linux 6.1 it
-// reports a request that its caller withdraws.
-// Lifetime: outlives its users. The destructor fails the process if an id is left.
-// Threads: safe.
+// were measured with the kernel's on RoCE, and pads private data as that does; or those of iWARP. Unlike the kernel's
+// of Linux 6.1 it reports a request that its caller withdraws. Lifetime: outlives its users. The destructor fails the
+// process if an id is left. Threads: safe.
 class FakeRdmaCm final : public RdmaCm {
  public:
-  FakeRdmaCm();
+  explicit FakeRdmaCm(bool is_iwarp = false);
   ~FakeRdmaCm() override;
   FakeRdmaCm(const FakeRdmaCm&) = delete;
   FakeRdmaCm& operator=(const FakeRdmaCm&) = delete;
@@ -44,6 +44,7 @@ class FakeRdmaCm final : public RdmaCm {
   CmCard CardOf(rdma_cm_id* id) override;
   NetworkAddress LocalAddress(rdma_cm_id* id) override;
   NetworkAddress PeerAddress(rdma_cm_id* id) override;
+  std::vector<IpAddress> AddressesOf(const ibv_gid& mac) override;
 
  private:
   struct Id;
@@ -60,6 +61,7 @@ class FakeRdmaCm final : public RdmaCm {
   void PushRejection(Id& id, int status, std::string_view data) RNICD_REQUIRES(mutex_);
   void Signal() RNICD_REQUIRES(mutex_);
 
+  const bool is_iwarp_;
   const UniqueFd signal_;
   rdma_event_channel channel_;
   Mutex mutex_;

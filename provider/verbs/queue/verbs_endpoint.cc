@@ -64,6 +64,9 @@ absl::StatusOr<EnginePeer> VerbsEndpoint::Connect(std::string_view peer_address)
       return EndOfRoute(peer_address);
     }
   }
+  if (domain_->device().iwarp() != nullptr) {
+    return MakeError(ErrorReason::DEVICE_NOT_CAPABLE, "qp_id");
+  }
   const std::optional<QpAddress> parsed = ParseQpAddress(peer_address);
   const bool is_local = parsed.has_value() && parsed->origin == node().origin;
   // The same address may be spelled in more than one way.
@@ -92,17 +95,20 @@ absl::StatusOr<EnginePeer> VerbsEndpoint::EndOfRoute(std::string_view peer_addre
   return peer;
 }
 
-absl::Status VerbsEndpoint::Follow(const QueuePairRoute& route, const std::string& peer_address, bool is_local) {
-  {
-    MutexLock lock(mutex_);
-    if (failed_ || !followed_.empty()) {
-      return MakeError(ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
-    }
-    followed_ = peer_address;
-    // A daemon elsewhere cannot be told from another program.
-    peer_is_local_ = peer_is_rnicd_ = is_local;
-    last_probe_ = std::chrono::steady_clock::now();
+absl::Status VerbsEndpoint::Follow(const std::string& peer_address, bool is_local) {
+  MutexLock lock(mutex_);
+  if (failed_ || !followed_.empty()) {
+    return MakeError(ErrorReason::QP_NOT_CONNECTABLE, "qp_id");
   }
+  followed_ = peer_address;
+  // A daemon elsewhere cannot be told from another program.
+  peer_is_local_ = peer_is_rnicd_ = is_local;
+  last_probe_ = std::chrono::steady_clock::now();
+  return absl::OkStatus();
+}
+
+absl::Status VerbsEndpoint::Follow(const QueuePairRoute& route, const std::string& peer_address, bool is_local) {
+  RNICD_RETURN_IF_ERROR(Follow(peer_address, is_local));
   RNICD_RETURN_IF_ERROR(queue_pair_.EnterReceiving(route));
   return Sends(queue_pair_.EnterSending(route));
 }

@@ -35,6 +35,9 @@ class VerbsEndpoint final : public EngineCard, public CompletionSink {
   // queue pair of this daemon. Errors: those of DeviceQueuePair::Connect.
   absl::Status Follow(const QueuePairRoute& route, const std::string& peer_address, bool is_local);
 
+  // The same where the connection manager moves the queue pair itself, as on iWARP.
+  absl::Status Follow(const std::string& peer_address, bool is_local = false);
+
   absl::Status Prepare(EngineRequest& request) override;
   RemoteToken Issue(EngineRequest& request) override;
   absl::StatusOr<EnginePeer> Connect(std::string_view peer_address) override;
