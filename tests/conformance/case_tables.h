@@ -15,8 +15,9 @@ const std::map<std::string, std::string>& NotCovered();
 // "provider | NNN | reason": rows that a provider is known to fail, by provider and row. With kRings in place of a
 // provider: rows that no provider passes when requests and completions go through shared memory.
 inline constexpr const char* kRings = "rings";
-// And cards whose fast registrations are the kernel module's.
+// And cards whose fast registrations are the kernel module's, and iWARP cards.
 inline constexpr const char* kVerbsModule = "verbs module";
+inline constexpr const char* kVerbsIwarp = "verbs iwarp";
 const std::map<std::pair<std::string, std::string>, std::string>& Gaps();
 
 // "016" of "Case016_GapInsideLengthIsRefused/soft"; empty for a test without a row.

@@ -23,7 +23,7 @@ struct QueueOptions {
   uint32_t initiator_queue_depth = 64;
   uint32_t max_receive_request_sge = 4;
   uint32_t max_initiator_request_sge = 4;
-  uint32_t inline_data_size = 256;
+  uint32_t inline_data_size = 64;
   uint64_t qp_context = 0x51;
 };
 

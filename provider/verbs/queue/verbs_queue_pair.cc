@@ -77,7 +77,7 @@ absl::Status VerbsQueuePair::Create() {
   attributes.cap = {.max_send_wr = sends,
                     .max_recv_wr = receives,
                     // TranslateSend may add one to one.
-                    .max_send_sge = std::max(MaxSendEntries(), domain_->device().iwarp() != nullptr ? 2U : 1U),
+                    .max_send_sge = std::max(MaxSendEntries(), domain_->device().iwarp() != nullptr ? 2U : 0U),
                     .max_recv_sge = MaxReceiveEntries(),
                     .max_inline_data = limits_.inline_bytes};
   MutexLock lock(queues_mutex_);

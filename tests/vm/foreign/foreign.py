@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections import deque
 from typing import Optional
@@ -11,8 +12,15 @@ from rnicd import Receive
 
 from polling import wait_for
 
-OWN, OTHER, NETWORK = "10.98.0.1", "10.98.0.2", "10.98.0.0/24"
+# The daemon's card, and the addresses of it and of the card at the other end.
+_NETWORK = {"rxa": "10.98.0", "swa": "10.99.0"}[os.environ.get("RNICD_TEST_CARD", "rxa")]
+OWN, OTHER, NETWORK = _NETWORK + ".1", _NETWORK + ".2", _NETWORK + ".0/24"
 LONG = 60.0
+
+
+def queue_pair(session: rnicd.Session) -> rnicd.QueuePair:
+    """With the inline data that each card has."""
+    return session.queue_pair(inline_bytes=64)
 
 
 class Inbox:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreign import LONG, OTHER, OWN, Inbox, finish, holds, meet
+from foreign import LONG, OTHER, OWN, Inbox, finish, holds, meet, queue_pair
 
 _PORT = "7471"
 _MESSAGE = b"16 bytes of ours"
@@ -11,7 +11,7 @@ _THEIRS = bytes(16)
 
 
 def test_rdma_client_gets_an_answer(session, start):
-    pair = session.queue_pair()
+    pair = queue_pair(session)
     inbox = Inbox(session, pair, 1)
     with session.listen(address=OWN, port=int(_PORT)) as listener:
         child = start("rdma_client", "-s", OWN, "-p", _PORT)
@@ -26,7 +26,7 @@ def test_rdma_client_gets_an_answer(session, start):
 
 
 def test_rdma_server_answers(session, start):
-    pair = session.queue_pair()
+    pair = queue_pair(session)
     inbox = Inbox(session, pair, 1)
     child = start("rdma_server", "-s", OTHER, "-p", _PORT)
     connector = meet(session, pair, child, int(_PORT))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from foreign import LONG, OTHER, OWN, Inbox, finish, meet
+from foreign import LONG, OTHER, OWN, Inbox, finish, meet, queue_pair
 from rnicd import RemoteRegion
 
 _ADVERTISEMENT = struct.Struct("!QII")
@@ -27,7 +27,7 @@ def advertise(pair, remote):
 
 
 def test_its_client_gets_back_what_it_advertises(session, start):
-    pair, memory = session.queue_pair(), session.allocate(4096)
+    pair, memory = queue_pair(session), session.allocate(4096)
     region = memory.register()
     inbox = Inbox(session, pair, 2 * _ROUNDS)
     with session.listen(address=OWN, port=int(_PORT)) as listener:
@@ -48,7 +48,7 @@ def test_its_client_gets_back_what_it_advertises(session, start):
 
 
 def test_its_server_returns_what_is_advertised(session, start):
-    pair, memory = session.queue_pair(), session.allocate(4096)
+    pair, memory = queue_pair(session), session.allocate(4096)
     region = memory.register(remote="rw")
     inbox = Inbox(session, pair, 2 * _ROUNDS)
     child = start("rping", "-s", "-v", "-a", OTHER, "-p", _PORT, "-S", str(_SIZE))
