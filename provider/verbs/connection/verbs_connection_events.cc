@@ -63,7 +63,10 @@ int VerbsConnection::SendRequest() {
   }
   const auto connect = [self = shared_from_this(), id = id_, data = offer_.private_data, parameters]() mutable {
     parameters.private_data = data.data();
-    if (const int error = self->channel_->cm().Connect(id->raw(), parameters); error != 0) {
+    const int error = self->channel_->cm().Connect(id->raw(), parameters);
+    // The next try may be from the same port, and comes as soon as it may.
+    id = nullptr;
+    if (error != 0) {
       // A listener that closes resets what it has not looked at.
       self->Later(&VerbsConnection::EndConnecting,
                   CmStatus(error == ECONNRESET ? ECONNREFUSED : error, "rdma_connect"));
