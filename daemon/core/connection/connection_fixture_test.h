@@ -81,15 +81,16 @@ class ConnectionOwner : public QueueOwner {
   // The next event, which must be of that kind.
   template <typename Body>
   Body WaitEvent() {
-    Awaited<bool> woken;
+    // Shared, because a wake may still be under way after Detach.
+    const auto woken = std::make_shared<Awaited<bool>>();
     std::optional<Event> event;
     // Wakes at once.
-    EXPECT_TRUE(session->events().Attach([&woken] { woken.Set(true); }));
+    EXPECT_TRUE(session->events().Attach([woken] { woken->Set(true); }));
     bool in_time = true;
     for (int seen = 0; in_time && !event.has_value();) {
-      in_time = woken.WaitForMore(seen);
+      in_time = woken->WaitForMore(seen);
       // Before the queue is looked at, so that no later wake is missed.
-      seen = woken.times();
+      seen = woken->times();
       event = session->events().Pop();
     }
     session->events().Detach();
