@@ -15,7 +15,7 @@ namespace rnicd::provider {
 // What the soft cards of two daemons send each other. Tokens and addresses of memory are in here and in no log.
 
 // Bytes of a request that travel at a time.
-inline constexpr uint64_t kPieceBytes = 64 * 1024;
+inline constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
 // The largest frame: a piece and what says where it belongs.
 inline constexpr size_t kFrameBytesMax = kPieceBytes + 256;
 
