@@ -14,8 +14,8 @@
 namespace rnicd::provider {
 
 // Shared by the cards of one provider: the queue pairs by address, what connects them and leads to other daemons, and
-// the worker. An address is a
-// random number, so it cannot be guessed. Threads: safe.
+// the worker. An address is a random number, so it cannot be guessed.
+// Threads: safe.
 class SoftFabric : public EngineFabric {
  public:
   // `random` outlives the fabric. `network`: null where there are no other daemons.

@@ -1,5 +1,4 @@
 // Group A of the edge cases: creating, closing, and the guarantees of a pending response.
-#include <atomic>
 #include <chrono>
 #include <future>
 #include <optional>
@@ -361,14 +360,7 @@ TEST_P(NdkConformance, Case014_AdapterCloseWaitsForItsDomains) {
   TestSession session(daemon());
   const uint64_t pd = session.pd_id();
   const uint64_t mr = session.CreateMr();
-  v1::CloseAdapterRequest close;
-  close.set_adapter_id(session.adapter_id());
-  std::atomic<bool> last_child_closes = false;
-  auto closed = std::async(std::launch::async, [&] {
-    auto answer = session.Call(&AdapterStub::CloseAdapter, close);
-    EXPECT_TRUE(last_child_closes);
-    return answer;
-  });
+  AdapterClose close(session);
   v1::CreatePdRequest create;
   create.set_adapter_id(session.adapter_id());
   EXPECT_TRUE(Eventually([&] {
@@ -380,9 +372,9 @@ TEST_P(NdkConformance, Case014_AdapterCloseWaitsForItsDomains) {
   })) << "an adapter that is being closed still takes domains";
   ExpectRefused(session.Call(&MemoryStub::CreatePd, create), ErrorReason::OBJECT_CLOSING, "adapter_id");
   ExpectOk(session.CloseMr(mr));
-  last_child_closes = true;
+  close.MayEnd();
   ExpectOk(session.ClosePd(pd));
-  ExpectOk(closed.get());
+  close.ExpectDone();
 }
 
 // Row 14, with what else lies right below an adapter: completion queues and logical address mappings.
@@ -392,14 +384,7 @@ TEST_P(NdkConformance, Case014_AdapterCloseWaitsForQueuesAndMappings) {
   const uint64_t cq = CreateCq(session, 16);
   const auto mapping = BuildOnePage(session, memory);
   ExpectOk(mapping);
-  v1::CloseAdapterRequest close;
-  close.set_adapter_id(session.adapter_id());
-  std::atomic<bool> last_child_closes = false;
-  auto closed = std::async(std::launch::async, [&] {
-    auto answer = session.Call(&AdapterStub::CloseAdapter, close);
-    EXPECT_TRUE(last_child_closes);
-    return answer;
-  });
+  AdapterClose close(session);
   EXPECT_TRUE(Eventually([&] {
     const auto built = BuildOnePage(session, memory);
     if (built.ok()) {
@@ -413,9 +398,9 @@ TEST_P(NdkConformance, Case014_AdapterCloseWaitsForQueuesAndMappings) {
   create.set_cq_depth(16);
   ExpectRefused(session.Call(&QueueStub::CreateCq, create), ErrorReason::OBJECT_CLOSING, "adapter_id");
   ExpectOk(ReleaseMapping(session, mapping.response.lam_id()));
-  last_child_closes = true;
+  close.MayEnd();
   ExpectOk(CloseCq(session, cq));
-  ExpectOk(closed.get());
+  close.ExpectDone();
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,5 +69,27 @@ void ExpectNoEventSoFar(TestSession& session, EventReader& events);
 
 // Registers the first `size` bytes of `memory_id` with pending allowed; expects STATUS_PENDING.
 void RegisterPending(TestSession& session, uint64_t mr_id, uint64_t memory_id, uint64_t size, uint64_t context);
+
+// A call that closes the session's adapter, on a thread of its own, while something below it is open.
+class AdapterClose {
+ public:
+  explicit AdapterClose(TestSession& session)
+      : closed_(std::async(std::launch::async, [this, &session] { return Call(session); })) {}
+  // The close may end from now on, and not before.
+  void MayEnd() { may_end_ = true; }
+  void ExpectDone() { ExpectOk(closed_.get()); }
+
+ private:
+  CallResult<v1::CloseAdapterResponse> Call(TestSession& session) const {
+    v1::CloseAdapterRequest close;
+    close.set_adapter_id(session.adapter_id());
+    auto answer = session.Call(&AdapterStub::CloseAdapter, close);
+    EXPECT_TRUE(may_end_);
+    return answer;
+  }
+
+  std::atomic<bool> may_end_ = false;
+  std::future<CallResult<v1::CloseAdapterResponse>> closed_;
+};
 
 }  // namespace rnicd::test

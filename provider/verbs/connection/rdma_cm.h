@@ -61,8 +61,8 @@ class RdmaCm {
   virtual NetworkAddress PeerAddress(rdma_cm_id* id) = 0;
 
   // getifaddrs(3): addresses of the network device with this MAC address, which is what an iWARP card's table has. Not
-  // once the daemon serves. By default none.
-  virtual std::vector<IpAddress> AddressesOf(const ibv_gid& /*mac*/) { return {}; }
+  // once the daemon serves.
+  virtual std::vector<IpAddress> AddressesOf(const ibv_gid& mac) = 0;
 };
 
 // The real librdmacm. Lives until the process exits.

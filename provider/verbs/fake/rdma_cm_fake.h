@@ -16,8 +16,9 @@ namespace rnicd::provider {
 
 // A connection manager for the card of FakeVerbs, whose ids reach each other only. It gives the events and errors that
 // were measured with the kernel's on RoCE, and pads private data as that does; or those of iWARP. Unlike the kernel's
-// of Linux 6.1 it reports a request that its caller withdraws. Lifetime: outlives its users. The destructor fails the
-// process if an id is left. Threads: safe.
+// of Linux 6.1 it reports a request that its caller withdraws.
+// Lifetime: outlives its users. The destructor fails the process if an id is left.
+// Threads: safe.
 class FakeRdmaCm final : public RdmaCm {
  public:
   explicit FakeRdmaCm(bool is_iwarp = false);

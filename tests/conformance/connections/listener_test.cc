@@ -1,6 +1,4 @@
 // Group J of the edge cases: listeners.
-#include <atomic>
-#include <future>
 #include <string>
 #include <vector>
 
@@ -29,14 +27,7 @@ TEST_P(NdkConnections, Case147_AdapterCloseWaitsForListenersAndConnectors) {
   TestSession session(net_daemon());
   const uint64_t listener = CreateListener(session);
   const uint64_t connector = CreateConnector(session);
-  v1::CloseAdapterRequest close;
-  close.set_adapter_id(session.adapter_id());
-  std::atomic<bool> last_child_closes = false;
-  auto closed = std::async(std::launch::async, [&] {
-    auto answer = session.Call(&AdapterStub::CloseAdapter, close);
-    EXPECT_TRUE(last_child_closes);
-    return answer;
-  });
+  AdapterClose close(session);
   v1::CreateConnectorRequest create;
   create.set_adapter_id(session.adapter_id());
   EXPECT_TRUE(Eventually([&] {
@@ -48,9 +39,9 @@ TEST_P(NdkConnections, Case147_AdapterCloseWaitsForListenersAndConnectors) {
   })) << "an adapter that is being closed still takes connectors";
   ExpectRefused(session.Call(&ConnectionStub::CreateConnector, create), ErrorReason::OBJECT_CLOSING, "adapter_id");
   ExpectOk(CloseListener(session, listener));
-  last_child_closes = true;
+  close.MayEnd();
   ExpectOk(CloseConnector(session, connector));
-  ExpectOk(closed.get());
+  close.ExpectDone();
 }
 
 // Row 147: out of resources, at once.
