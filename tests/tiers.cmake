@@ -37,6 +37,7 @@ set(RNICD_TIERS
     "python_first|example_python                      first    -           -"
     "python_client|python_style|guides                all      -           -"
     "systemd_unit|installed_tree|deploy_.*            all      -           -"
+    "kubernetes_examples                              all      -           -"
     "observability_(hours|selftest)                   all      -           -"
     "observability_prometheus                         night    -           -"
     "status_page_in_a_browser                         night    -           -"
@@ -52,7 +53,6 @@ set(RNICD_TIERS
     "soak|fuzz                                        -        night       -"
     "interop|container|arm64|windows|debian13         night    -           -"
     "example_rust|libfabric_programs_night            night    -           -"
-    "kubernetes_examples                              night    -           -"
     "(booted_)?packages                               night    -           -")
 
 foreach(tier first all night)

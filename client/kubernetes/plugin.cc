@@ -37,6 +37,11 @@ void RouteGrpcLines() {
   gpr_log_verbosity_init();
 }
 
+GrantOptions WithOffer(GrantOptions options, OfferedBytes offered_bytes) {
+  options.offered_bytes = std::move(offered_bytes);
+  return options;
+}
+
 }  // namespace
 
 Plugin::Plugin(Config config, std::function<void(const absl::Status&)> on_failure)
@@ -48,12 +53,9 @@ Plugin::Plugin(Config config, std::function<void(const absl::Status&)> on_failur
       file_(config_.state_dir),
       keeper_(
           daemon_, file_, *random_, logger_,
-          {.resources = config_.grants.resources,
-           .limits = config_.grants.limits,
-           .registered_times = config_.grants.registered_times,
-           .grace = config_.grants.grace,
-           .offered_bytes =
-               [this](const GrantRecord& record) { return watch_.OfferedBytes(record.resource, record.device_ids); }}),
+          WithOffer(config_.grants, [this](const GrantRecord& record) {
+            return watch_.OfferedBytes(record.resource, record.device_ids);
+          })),
       watch_(daemon_, clock_, logger_,
              {.resources = config_.resources,
               .pool_bytes = config_.pool_bytes,
