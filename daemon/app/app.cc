@@ -68,6 +68,7 @@ bool IsWarning(provider::AdapterEventKind kind) {
   switch (kind) {
     case provider::AdapterEventKind::kPortUp:
     case provider::AdapterEventKind::kAddressChanged:
+    case provider::AdapterEventKind::kAdded:
       return false;
     case provider::AdapterEventKind::kPortDown:
     case provider::AdapterEventKind::kRemoved:

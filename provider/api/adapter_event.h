@@ -11,14 +11,17 @@ enum class AdapterEventKind : uint8_t {
   kPortUp,
   kPortDown,
   kAddressChanged,
-  // The card is gone, and does not come back under this adapter.
+  // A card or port appeared and is in ListAdapters now.
+  kAdded,
+  // The adapter is not in ListAdapters any more; what is open stays open until its owner lets go. The card does not
+  // come back under this adapter.
   kRemoved,
-  // A card or port cannot be used, so it is no adapter. Reported once, when the provider is created.
+  // A card or port cannot be used, so it is no adapter. Reported once.
   kLeftOut,
 };
-inline constexpr AdapterEventKind kAllAdapterEventKinds[] = {AdapterEventKind::kPortUp, AdapterEventKind::kPortDown,
-                                                             AdapterEventKind::kAddressChanged,
-                                                             AdapterEventKind::kRemoved, AdapterEventKind::kLeftOut};
+inline constexpr AdapterEventKind kAllAdapterEventKinds[] = {
+    AdapterEventKind::kPortUp, AdapterEventKind::kPortDown, AdapterEventKind::kAddressChanged,
+    AdapterEventKind::kAdded,  AdapterEventKind::kRemoved,  AdapterEventKind::kLeftOut};
 
 // Name in the log, and value of a metric's label.
 constexpr std::string_view AdapterEventName(AdapterEventKind kind) {
@@ -29,6 +32,8 @@ constexpr std::string_view AdapterEventName(AdapterEventKind kind) {
       return "port down";
     case AdapterEventKind::kAddressChanged:
       return "address changed";
+    case AdapterEventKind::kAdded:
+      return "added";
     case AdapterEventKind::kRemoved:
       return "removed";
     case AdapterEventKind::kLeftOut:
@@ -45,7 +50,8 @@ struct AdapterEvent {
 };
 
 // Given to a provider when it is created; what it refers to outlives the provider. One without events never calls it.
-// Threads: called on the creating thread until the provider exists, and on one thread of the provider, maybe at once.
+// Threads: called on the creating thread until the provider exists, and on threads of the provider, maybe at once; one
+// call at a time.
 // Must be quick and must not call the provider.
 using AdapterEventListener = std::function<void(const AdapterEvent&)>;
 

@@ -101,6 +101,10 @@ class DeviceAdapter {
  public:
   virtual ~DeviceAdapter() = default;
   virtual const NdkAdapterInfo& info() const = 0;
+  // True once the card under this opening is gone: every call that needs the card is refused with DEVICE_REMOVED or
+  // fails; the kernel's removal waits until this opening and all that was made in it is destroyed. An adapter of the
+  // same name opened later is another card.
+  virtual bool removed() const { return false; }
   // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_MEMLOCK_LIMIT, DEVICE_REMOVED, DEVICE_FAILED.
   virtual absl::StatusOr<std::unique_ptr<DeviceProtectionDomain>> CreateProtectionDomain() = 0;
   // Errors: DEVICE_OUT_OF_RESOURCES, DEVICE_REMOVED, DEVICE_FAILED.

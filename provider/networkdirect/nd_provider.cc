@@ -66,6 +66,7 @@ class NdAdapter final : public DeviceAdapter {
       : node_(std::move(node)), device_(std::move(device)), mappings_(std::make_shared<NdMappings>()) {}
 
   const NdkAdapterInfo& info() const override { return device_->info(); }
+  bool removed() const override { return device_->removed(); }
   absl::StatusOr<std::unique_ptr<DeviceProtectionDomain>> CreateProtectionDomain() override {
     RNICD_ASSIGN_OR_RETURN(std::shared_ptr<NdDomain> domain, NdDomain::Create(node_, device_, mappings_));
     return std::make_unique<NdProtectionDomain>(std::move(domain));
