@@ -16,18 +16,19 @@
 namespace rnicd::provider {
 
 struct VerbsNode;
+class CardWatch;
 class CmChannel;
-class VerbsContext;
-class VerbsDevice;
+class OfferedCards;
 
 // Real RNICs, through libibverbs. README.md lists what the provider does in place of the card, and what it cannot do.
 // Source: ibv_get_device_list(3) and the man pages it refers to.
 class VerbsProvider final : public Provider {
  public:
-  // Discovers the cards. `random`, `api`, `cm` and what `on_event` refers to outlive the provider. Without `cm`, or
-  // where it cannot be used, there are no connections by address; the second is reported as a card that is left out.
-  // Errors: ADAPTER_NOT_FOUND when there is no usable card; DEVICE_NOT_CAPABLE when windows are required of a card that
-  // does not check their bounds. Both list the cards that were examined and why each was left out.
+  // Discovers the cards, and goes on looking for more. `random`, `api`, `cm` and what `on_event` refers to outlive the
+  // provider. Without `cm`, or where it cannot be used, there are no connections by address; the second is reported as
+  // a card that is left out. Errors: ADAPTER_NOT_FOUND when there is no usable card; DEVICE_NOT_CAPABLE when windows
+  // are required of a card that does not check their bounds. Both list the cards that were examined and why each was
+  // left out.
   static absl::StatusOr<std::unique_ptr<VerbsProvider>> Create(const VerbsOptions& options, RandomSource& random,
                                                                VerbsApi& api, AdapterEventListener on_event,
                                                                RdmaCm* cm = nullptr);
@@ -41,27 +42,14 @@ class VerbsProvider final : public Provider {
   bool registers_in_parallel() const override { return true; }
 
  private:
-  // A port, and the context that receives its asynchronous events.
-  struct Port {
-    std::shared_ptr<VerbsDevice> device;
-    std::shared_ptr<VerbsContext> monitor;
-  };
-
-  explicit VerbsProvider(std::shared_ptr<VerbsNode> node) : node_(std::move(node)) {}
+  VerbsProvider(std::shared_ptr<VerbsNode> node, RdmaCm* cm);
 
   void OpenChannel(RdmaCm& cm, std::vector<std::string>& remarks);
-  // Those of iWARP cards.
-  void FindAddresses(RdmaCm& cm);
-  // Adds the ports of every card that may be used; `remarks` receives a reason for each card or port left out.
-  absl::Status AddCards(std::vector<std::string>& remarks);
-  absl::Status AddPorts(const std::string& card, std::vector<std::string>& remarks);
-  absl::Status ChooseWindows(const Port& port) const;
-  absl::Status ChooseKernel(const Port& port) const;
-  std::string EngineOf(const VerbsDevice& device) const;
 
   const std::shared_ptr<VerbsNode> node_;
+  const std::shared_ptr<OfferedCards> cards_;
   std::shared_ptr<CmChannel> channel_;
-  std::vector<Port> ports_;
+  std::shared_ptr<CardWatch> watch_;
 };
 
 }  // namespace rnicd::provider

@@ -12,20 +12,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-FakeDevice Card(std::string name) {
-  FakeDevice device;
-  device.name = std::move(name);
-  return device;
-}
-
-std::vector<std::string> Names(const VerbsProvider& provider) {
-  std::vector<std::string> names;
-  for (const AdapterDescription& adapter : provider.ListAdapters()) {
-    names.push_back(adapter.name);
-  }
-  return names;
-}
-
 class VerbsProviderTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<VerbsProvider>> Create(VerbsApi& api, std::vector<std::string> devices = {}) {
@@ -319,16 +305,6 @@ TEST_F(VerbsRemovalTest, TheDescriptorsOfARemovedCardKeepNobodyBusy) {
   const uint64_t before = fake_.calls("NextCqEvent") + fake_.calls("NextAsyncEvent");
   ASSERT_TRUE(Eventually([&] { return fake_.calls("QueryQpState") >= looks + 3; }));
   EXPECT_LT(fake_.calls("NextCqEvent") + fake_.calls("NextAsyncEvent"), before + 50);
-}
-
-TEST_F(VerbsRemovalTest, ACardThatComesBackIsAnotherOne) {
-  Daemon daemon(fake_);
-  fake_.RemoveDevice("fake0");
-  ASSERT_TRUE(Eventually([&] { return daemon.events().size() == 1; }));
-  fake_.AddDevice(Card("fake0"));
-  EXPECT_TRUE(FailedWith(daemon.provider().OpenAdapter("fake0").status(), ErrorReason::DEVICE_REMOVED));
-  Daemon restarted(fake_);
-  EXPECT_TRUE(restarted.provider().OpenAdapter("fake0").ok());
 }
 
 }  // namespace

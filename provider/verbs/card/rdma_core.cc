@@ -2,17 +2,12 @@
 #include <infiniband/verbs.h>
 
 #include <cerrno>
-#include <fstream>
-#include <memory>
 
+#include "provider/verbs/card/kernel_cards.h"
 #include "provider/verbs/card/verbs_api.h"
 
 namespace rnicd::provider {
 namespace {
-
-struct DeviceListDeleter {
-  void operator()(ibv_device** list) const { ibv_free_device_list(list); }
-};
 
 // False on failure, with errno set.
 bool MakeNonBlocking(int fd) {
@@ -34,29 +29,13 @@ int ErrorOf(int result) {
 
 class RdmaCoreImplementation final : public VerbsApi {
  public:
-  std::vector<std::string> DeviceNames() override {
-    std::vector<std::string> names;
-    int count = 0;
-    // Null where the kernel has no RDMA support; that means no cards and is not a failure.
-    const std::unique_ptr<ibv_device*, DeviceListDeleter> list(ibv_get_device_list(&count));
-    for (int index = 0; list != nullptr && index < count; ++index) {
-      names.emplace_back(ibv_get_device_name(list.get()[index]));
-    }
-    return names;
-  }
+  CardList& cards() override { return cards_; }
 
-  int NumaNode(const std::string& device) override {
-    std::ifstream file("/sys/class/infiniband/" + device + "/device/numa_node");
-    int node = -1;
-    return file >> node && node >= 0 ? node : -1;
-  }
-
-  ibv_context* Open(const std::string& device) override {
-    int count = 0;
-    const std::unique_ptr<ibv_device*, DeviceListDeleter> list(ibv_get_device_list(&count));
-    for (int index = 0; list != nullptr && index < count; ++index) {
-      if (device == ibv_get_device_name(list.get()[index])) {
-        return OpenDevice(list.get()[index]);
+  ibv_context* Open(const CardId& card) override {
+    for (ibv_device* device : DeviceList()) {
+      const CardId found = KernelCards::IdOf(*device);
+      if (found.name == card.name && (card.instance == 0 || found.instance == card.instance)) {
+        return OpenDevice(device);
       }
     }
     errno = ENODEV;
@@ -194,6 +173,8 @@ class RdmaCoreImplementation final : public VerbsApi {
     }
     return context;
   }
+
+  KernelCards cards_;
 };
 
 }  // namespace

@@ -18,16 +18,18 @@ TEST(RdmaCore, ListsNoCardThatTheKernelDoesNotShow) {
   for (const auto& entry : std::filesystem::directory_iterator("/sys/class/infiniband", absent)) {
     shown.insert(entry.path().filename());
   }
-  for (const std::string& name : RdmaCore().DeviceNames()) {
-    EXPECT_TRUE(shown.contains(name)) << name;
+  for (const CardId& card : RdmaCore().cards().List()) {
+    EXPECT_TRUE(shown.contains(card.name)) << card.name;
+    EXPECT_TRUE(RdmaCore().cards().Has(card)) << card.name;
   }
 }
 
 TEST(RdmaCore, ACardThatIsNotThereCannotBeOpened) {
   errno = 0;
-  EXPECT_EQ(RdmaCore().Open("no-such-card"), nullptr);
+  EXPECT_EQ(RdmaCore().Open({.name = "no-such-card"}), nullptr);
   EXPECT_EQ(errno, ENODEV);
-  EXPECT_EQ(RdmaCore().NumaNode("no-such-card"), -1);
+  EXPECT_EQ(RdmaCore().cards().NumaNode("no-such-card"), -1);
+  EXPECT_FALSE(RdmaCore().cards().Has({.name = "no-such-card", .file = "uverbs9999", .instance = 1}));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "provider/verbs/card/card_list.h"
+
 namespace rnicd::provider {
 
 // One entry of a port's GID table.
@@ -44,12 +46,9 @@ class VerbsMemoryApi {
 // Source: the man page of each call.
 class VerbsApi : public VerbsMemoryApi {
  public:
-  // Device names in kernel order; empty when there are no devices or /dev/infiniband is not accessible.
-  virtual std::vector<std::string> DeviceNames() = 0;
-  // -1 when unknown.
-  virtual int NumaNode(const std::string& device) = 0;
-  // ibv_open_device(3); makes the asynchronous event descriptor non-blocking.
-  virtual ibv_context* Open(const std::string& device) = 0;
+  virtual CardList& cards() = 0;
+  // ibv_open_device(3); makes the asynchronous event descriptor non-blocking. ENODEV when this card is gone.
+  virtual ibv_context* Open(const CardId& card) = 0;
   virtual int Close(ibv_context* context) = 0;
   virtual int QueryDevice(ibv_context* context, ibv_device_attr& attributes) = 0;
   virtual int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr& attributes) = 0;

@@ -10,9 +10,7 @@ namespace rnicd::provider {
 
 absl::StatusOr<std::shared_ptr<VerbsContext>> VerbsContext::Open(std::shared_ptr<VerbsNode> node,
                                                                  std::shared_ptr<VerbsDevice> device, bool events) {
-  if (device->removed()) {
-    return MakeError(ErrorReason::DEVICE_REMOVED);
-  }
+  RNICD_RETURN_IF_ERROR(device->CheckThere());
   std::shared_ptr<VerbsContext> context(new VerbsContext(std::move(node), std::move(device), events));
   RNICD_RETURN_IF_ERROR(context->OpenHandles());
   context->node_->loop.Add(context->context_->async_fd, context);

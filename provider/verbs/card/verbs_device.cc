@@ -84,7 +84,7 @@ std::optional<AdapterEventKind> KindOf(ibv_event_type type) {
 
 }  // namespace
 
-VerbsDevice::VerbsDevice(std::string card, uint8_t port, std::string name, NdkAdapterInfo info, bool can_bind_type2,
+VerbsDevice::VerbsDevice(CardId card, uint8_t port, std::string name, NdkAdapterInfo info, bool can_bind_type2,
                          uint64_t max_regions)
     : card_(std::move(card)),
       port_(port),
@@ -93,12 +93,11 @@ VerbsDevice::VerbsDevice(std::string card, uint8_t port, std::string name, NdkAd
       can_bind_type2_(can_bind_type2),
       max_regions_(max_regions),
       iwarp_(info_.rdma_technology == RdmaTechnology::kIwarp
-                 ? std::make_unique<IwarpCard>(IwarpCard{.is_siw = info_.vendor_id == kSiwVendor, .addresses = {}})
+                 ? std::make_unique<IwarpCard>(IwarpCard{.is_siw = info_.vendor_id == kSiwVendor})
                  : nullptr) {}
 
 absl::StatusOr<std::shared_ptr<VerbsDevice>> VerbsDevice::Inspect(VerbsNode& node, ibv_context* context,
-                                                                  const std::string& card, uint8_t port,
-                                                                  std::string name) {
+                                                                  const CardId& card, uint8_t port, std::string name) {
   ibv_device_attr device = {};
   if (const int error = node.api.QueryDevice(context, device); error != 0) {
     return VerbStatus(error, "ibv_query_device");
@@ -163,37 +162,29 @@ void VerbsDevice::OnAsyncEvent(VerbsNode& node, ibv_context* context, const ibv_
   }
   const std::optional<AdapterEventKind> kind = KindOf(event.event_type);
   if (kind.has_value() && event.element.port_num == port_) {
-    node.on_event({.adapter = name_, .kind = *kind});
+    node.Report(name_, *kind);
   }
 }
 
 void VerbsDevice::Remove(VerbsNode& node) {
   if (!removed_.exchange(true)) {
-    node.on_event({.adapter = name_, .kind = AdapterEventKind::kRemoved});
+    node.Report(name_, AdapterEventKind::kRemoved);
   }
 }
 
-absl::Status VerbsDevice::AddRegion() {
+absl::Status VerbsDevice::AddRegion(VerbsNode& node) {
   const uint64_t before = regions_.fetch_add(1, std::memory_order_relaxed);
+  node.counts.regions.fetch_add(1, std::memory_order_relaxed);
   if (max_regions_ != 0 && before >= max_regions_) {
-    regions_.fetch_sub(1, std::memory_order_relaxed);
+    RemoveRegion(node);
     return MakeError(ErrorReason::DEVICE_OUT_OF_RESOURCES);
   }
   return absl::OkStatus();
 }
 
-void VerbsDevice::CountFastRegistration(FastEngineUsed engine) {
-  fast_registrations_[static_cast<size_t>(engine)].fetch_add(1, std::memory_order_relaxed);
-}
-
-FastRegistrationCounts VerbsDevice::fast_registrations() const {
-  const auto count = [this](FastEngineUsed engine) {
-    return fast_registrations_[static_cast<size_t>(engine)].load(std::memory_order_relaxed);
-  };
-  return {.kernel = count(FastEngineUsed::kKernel),
-          .direct = count(FastEngineUsed::kDirect),
-          .composed = count(FastEngineUsed::kComposed),
-          .windowed = count(FastEngineUsed::kWindowed)};
+void VerbsDevice::RemoveRegion(VerbsNode& node) {
+  regions_.fetch_sub(1, std::memory_order_relaxed);
+  node.counts.regions.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace rnicd::provider

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/ndk/adapter_info.h"
-#include "base/ndk/network_address.h"
 #include "base/secrets/random.h"
+#include "base/status.h"
 #include "provider/api/adapter_event.h"
 #include "provider/api/device.h"
 #include "provider/engine/engine_fabric.h"
@@ -23,8 +23,26 @@
 
 namespace rnicd::provider {
 
+// What all cards have done, also those that are gone.
+struct CardCounts {
+  std::atomic<uint64_t> regions = 0;
+  // Indexed by FastEngineUsed.
+  std::array<std::atomic<uint64_t>, 4> fast_registrations = {};
+};
+
+// Method of one fast registration.
+enum class FastEngineUsed : uint8_t { kDirect, kComposed, kWindowed, kKernel };
+
 // State shared by all cards of the daemon.
 struct VerbsNode {
+  void CountFastRegistration(FastEngineUsed engine) {
+    counts.fast_registrations[static_cast<size_t>(engine)].fetch_add(1, std::memory_order_relaxed);
+  }
+  void Report(const std::string& adapter, AdapterEventKind kind) {
+    MutexLock lock(reporting);
+    on_event({.adapter = adapter, .kind = kind});
+  }
+
   VerbsApi& api;
   const VerbsOptions options;
   const AdapterEventListener on_event;
@@ -33,6 +51,9 @@ struct VerbsNode {
   const uint32_t origin;
   EngineFabric fabric;
   EventLoop loop;
+  CardCounts counts;
+  // Held while the listener is called.
+  Mutex reporting;
   // Held while memory of a client is mapped at the client's address: clients may have the same ones.
   Mutex placing;
 };
@@ -44,9 +65,6 @@ struct PortAddress {
   ibv_mtu mtu = IBV_MTU_1024;
   bool ethernet = true;
 };
-
-// Method of one fast registration.
-enum class FastEngineUsed : uint8_t { kDirect, kComposed, kWindowed, kKernel };
 
 // The engines of a card.
 struct FastEngines {
@@ -62,8 +80,6 @@ struct FastEngines {
 struct IwarpCard {
   // The kernel's card in software.
   bool is_siw = false;
-  // Those of its network device: the card's own table has a MAC address only.
-  std::vector<IpAddress> addresses;
 };
 
 // One port of one card: its name, its limits, and whether it has been removed. Shared by every session that opens it.
@@ -71,17 +87,17 @@ struct IwarpCard {
 class VerbsDevice {
  public:
   // Queries a port. Errors: DEVICE_NOT_CAPABLE when it does not support reliable connections; those of VerbStatus.
-  static absl::StatusOr<std::shared_ptr<VerbsDevice>> Inspect(VerbsNode& node, ibv_context* context,
-                                                              const std::string& card, uint8_t port, std::string name);
+  static absl::StatusOr<std::shared_ptr<VerbsDevice>> Inspect(VerbsNode& node, ibv_context* context, const CardId& card,
+                                                              uint8_t port, std::string name);
 
   const std::string& name() const { return name_; }
-  // The name of the card the port belongs to.
-  const std::string& card() const { return card_; }
+  // The card the port belongs to.
+  const CardId& card() const { return card_; }
   uint8_t port() const { return port_; }
   const NdkAdapterInfo& info() const { return info_; }
-  // Null for any other card. Filled at the start.
+  // Null for any other card.
   const std::unique_ptr<IwarpCard>& iwarp() const { return iwarp_; }
-  // Chosen once, at the start.
+  // Chosen once, before the port is offered.
   const FastEngines& engines() const { return engines_; }
   FastEngines& engines() { return engines_; }
   bool can_bind_type2() const { return can_bind_type2_; }
@@ -96,23 +112,21 @@ class VerbsDevice {
   bool PortIsActive(VerbsNode& node, ibv_context* context) const;
   // Handles an asynchronous event and reports it to the listener. A card that no longer responds is marked removed.
   void OnAsyncEvent(VerbsNode& node, ibv_context* context, const ibv_async_event& event);
-  // True when the errno of a failed call means that the card was removed, or the removal is already known.
-  bool IsRemoved(int error) const { return MeansRemoved(error) || removed(); }
   bool removed() const { return removed_.load(std::memory_order_relaxed); }
-
-  // Counts a registration against the limit. Errors: DEVICE_OUT_OF_RESOURCES.
-  absl::Status AddRegion();
-  void RemoveRegion() { regions_.fetch_sub(1, std::memory_order_relaxed); }
-  void CountFastRegistration(FastEngineUsed engine);
-  FastRegistrationCounts fast_registrations() const;
-  uint64_t regions() const { return regions_.load(std::memory_order_relaxed); }
-
- private:
-  VerbsDevice(std::string card, uint8_t port, std::string name, NdkAdapterInfo info, bool can_bind_type2,
-              uint64_t max_regions);
+  // Errors: DEVICE_REMOVED. A software card works on after its removal, for as long as it is open.
+  absl::Status CheckThere() const { return removed() ? MakeError(ErrorReason::DEVICE_REMOVED) : absl::OkStatus(); }
+  // Marks the card removed, and reports it, once.
   void Remove(VerbsNode& node);
 
-  const std::string card_;
+  // Counts a registration against the limit. Errors: DEVICE_OUT_OF_RESOURCES.
+  absl::Status AddRegion(VerbsNode& node);
+  void RemoveRegion(VerbsNode& node);
+
+ private:
+  VerbsDevice(CardId card, uint8_t port, std::string name, NdkAdapterInfo info, bool can_bind_type2,
+              uint64_t max_regions);
+
+  const CardId card_;
   const uint8_t port_;
   const std::string name_;
   const NdkAdapterInfo info_;
@@ -122,7 +136,6 @@ class VerbsDevice {
   const std::unique_ptr<IwarpCard> iwarp_;
   std::atomic<bool> removed_ = false;
   std::atomic<uint64_t> regions_ = 0;
-  std::array<std::atomic<uint64_t>, 4> fast_registrations_ = {};
 };
 
 }  // namespace rnicd::provider

@@ -53,6 +53,9 @@ struct VerbsOptions {
   uint8_t ack_timeout = 16;
   // Interval at which an idle connection is probed and the state of a queue pair is checked.
   std::chrono::milliseconds probe_interval{1000};
+  // Interval at which the provider looks for cards that have come or gone unheard, and the time that a card which comes
+  // has to get an address and a link before it is tried.
+  std::chrono::milliseconds look_interval{10000};
   // Timeout for a card to return the outstanding requests of a failed queue pair, or to complete the start-up probe.
   std::chrono::milliseconds card_timeout{5000};
 };

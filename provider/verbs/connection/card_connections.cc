@@ -85,16 +85,17 @@ class VerbsListener final : public DeviceListener {
 }  // namespace
 
 // Those of RoCE: the addresses of its netdev. Without link-local ones, which are no address of a peer without a zone,
-// and which a card has in its table where the host has none. Those of iWARP were looked up at the start.
+// and which a card has in its table where the host has none. The table of iWARP has only the MAC address of its netdev.
 std::vector<IpAddress> CardConnections::addresses() const {
   std::vector<IpAddress> addresses;
   if (channel_ == nullptr) {
     return addresses;
   }
+  const std::vector<GidEntry> table = context_->api().QueryGids(context_->raw(), context_->device().port());
   if (context_->device().iwarp() != nullptr) {
-    return context_->device().iwarp()->addresses;
+    return table.empty() ? addresses : context_->api().cards().AddressesOf(table.front().gid);
   }
-  for (const GidEntry& entry : context_->api().QueryGids(context_->raw(), context_->device().port())) {
+  for (const GidEntry& entry : table) {
     if (entry.type == IBV_GID_TYPE_ROCE_V2 && !IsLinkLocal(entry.gid)) {
       addresses.push_back(AddressOf(entry.gid));
     }

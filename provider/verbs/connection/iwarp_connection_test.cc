@@ -23,8 +23,8 @@ class FakeIwarp final : public FakeVerbs {
  public:
   FakeIwarp() : FakeVerbs({Siw()}) {}
 
-  ibv_context* Open(const std::string& device) override {
-    ibv_context* const context = FakeVerbs::Open(device);
+  ibv_context* Open(const CardId& card) override {
+    ibv_context* const context = FakeVerbs::Open(card);
     device_.transport_type = IBV_TRANSPORT_IWARP;
     context->device = &device_;
     return context;

@@ -9,6 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "base/ndk/network_address.h"
+#include "provider/verbs/card/card_list.h"
 
 namespace rnicd::provider {
 
@@ -60,9 +61,8 @@ class RdmaCm {
   virtual NetworkAddress LocalAddress(rdma_cm_id* id) = 0;
   virtual NetworkAddress PeerAddress(rdma_cm_id* id) = 0;
 
-  // getifaddrs(3): addresses of the network device with this MAC address, which is what an iWARP card's table has. Not
-  // once the daemon serves.
-  virtual std::vector<IpAddress> AddressesOf(const ibv_gid& mac) = 0;
+  // The library opens cards for itself and keeps them open: closes this one, which is gone.
+  virtual void LetGo(const CardId& card) = 0;
 };
 
 // The real librdmacm. Lives until the process exits.

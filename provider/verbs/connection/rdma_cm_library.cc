@@ -1,13 +1,18 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <netinet/in.h>
-#include <netpacket/packet.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <string>
 
+#include "base/files/unique_fd.h"
+#include "base/mutex.h"
+#include "provider/verbs/card/kernel_cards.h"
 #include "provider/verbs/connection/rdma_cm.h"
 
 namespace rnicd::provider {
@@ -53,25 +58,6 @@ NetworkAddress FromSocketAddress(const sockaddr& address) {
   return {.ip = IpAddress(bytes), .port = ntohs(in6.sin6_port)};
 }
 
-// True for the entry of a device's MAC address.
-bool HasMac(const ifaddrs& entry, const ibv_gid& mac) {
-  constexpr size_t kMacBytes = 6;
-  if (entry.ifa_addr == nullptr || entry.ifa_addr->sa_family != AF_PACKET) {
-    return false;
-  }
-  sockaddr_ll link = {};
-  std::memcpy(&link, entry.ifa_addr, sizeof(link));
-  return link.sll_halen == kMacBytes && std::memcmp(link.sll_addr, mac.raw, kMacBytes) == 0;
-}
-
-// True for an address that needs no zone.
-bool IsGlobal(const sockaddr* address) {
-  if (address == nullptr || address->sa_family != AF_INET6) {
-    return address != nullptr && address->sa_family == AF_INET;
-  }
-  return !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
-}
-
 // The first route of a process makes the library look for ibacm, possibly over an Internet socket, which a daemon that
 // serves may not make. So it looks at the start, and finds none, because the daemon may not connect to it either.
 void LookForAcmOnce() {
@@ -80,6 +66,29 @@ void LookForAcmOnce() {
   rdma_addrinfo* found = nullptr;
   if (rdma_getaddrinfo(nullptr, nullptr, &hints, &found) == 0) {
     rdma_freeaddrinfo(found);
+  }
+}
+
+// An opening of a card by the library, which keeps it as long as the card is there.
+struct LibraryOpening {
+  std::string file;
+  int async_fd = -1;
+  dev_t device = 0;
+  ino_t inode = 0;
+};
+
+// Closes a card under the library, which may go on to use the numbers of both descriptors: every command fails then.
+// Does nothing where the library has closed it.
+void TakeDescriptors(int cmd_fd, const LibraryOpening& opening) {
+  struct stat facts = {};
+  if (fstat(cmd_fd, &facts) != 0 || facts.st_rdev != opening.device || facts.st_ino != opening.inode) {
+    return;
+  }
+  const UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  for (const int descriptor : {cmd_fd, opening.async_fd}) {
+    if (nothing.valid()) {
+      dup3(nothing.get(), descriptor, O_CLOEXEC);
+    }
   }
 }
 
@@ -124,7 +133,11 @@ class RdmaCmImplementation final : public RdmaCm {
   }
   int Bind(rdma_cm_id* id, const NetworkAddress& address) override {
     sockaddr_storage storage = ToSocketAddress(address);
-    return ErrnoOf(rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&storage)));
+    const int error = ErrnoOf(rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&storage)));
+    if (id->verbs != nullptr) {
+      Remember(*id->verbs);
+    }
+    return error;
   }
   // 0 is the longest that there is.
   int Listen(rdma_cm_id* id) override { return ErrnoOf(rdma_listen(id, 0)); }
@@ -147,27 +160,40 @@ class RdmaCmImplementation final : public RdmaCm {
 
   CmCard CardOf(rdma_cm_id* id) override {
     return id->verbs == nullptr ? CmCard()
-                                : CmCard{.card = ibv_get_device_name(id->verbs->device), .port = id->port_num};
+                                : CmCard{.card = KernelCards::IdOf(*id->verbs->device).name, .port = id->port_num};
   }
   NetworkAddress LocalAddress(rdma_cm_id* id) override { return FromSocketAddress(*rdma_get_local_addr(id)); }
   NetworkAddress PeerAddress(rdma_cm_id* id) override { return FromSocketAddress(*rdma_get_peer_addr(id)); }
 
-  std::vector<IpAddress> AddressesOf(const ibv_gid& mac) override {
-    ifaddrs* list = nullptr;
-    if (getifaddrs(&list) != 0) {
-      return {};
+  void LetGo(const CardId& card) override {
+    if (KernelCards::HasFile(card)) {
+      return;
     }
-    std::vector<IpAddress> addresses;
-    for (const ifaddrs* device = list; device != nullptr; device = device->ifa_next) {
-      for (const ifaddrs* each = HasMac(*device, mac) ? list : nullptr; each != nullptr; each = each->ifa_next) {
-        if (std::strcmp(each->ifa_name, device->ifa_name) == 0 && IsGlobal(each->ifa_addr)) {
-          addresses.push_back(FromSocketAddress(*each->ifa_addr).ip);
-        }
+    MutexLock lock(mutex_);
+    std::erase_if(opened_, [&](const auto& opening) {
+      const bool is_of_card = opening.second.file == card.file;
+      if (is_of_card) {
+        TakeDescriptors(opening.first, opening.second);
       }
-    }
-    freeifaddrs(list);
-    return addresses;
+      return is_of_card;
+    });
   }
+
+ private:
+  void Remember(const ibv_context& context) {
+    struct stat facts = {};
+    if (fstat(context.cmd_fd, &facts) == 0) {
+      MutexLock lock(mutex_);
+      opened_[context.cmd_fd] = {.file = context.device->dev_name,
+                                 .async_fd = context.async_fd,
+                                 .device = facts.st_rdev,
+                                 .inode = facts.st_ino};
+    }
+  }
+
+  Mutex mutex_;
+  // The key is the descriptor for commands.
+  std::map<int, LibraryOpening> opened_ RNICD_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -309,6 +309,4 @@ NetworkAddress FakeRdmaCm::PeerAddress(rdma_cm_id* id) {
   return Find(id).peer;
 }
 
-std::vector<IpAddress> FakeRdmaCm::AddressesOf(const ibv_gid& /*mac*/) { return {*IpAddress::FromText("10.0.0.1")}; }
-
 }  // namespace rnicd::provider

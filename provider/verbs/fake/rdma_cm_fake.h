@@ -45,7 +45,7 @@ class FakeRdmaCm final : public RdmaCm {
   CmCard CardOf(rdma_cm_id* id) override;
   NetworkAddress LocalAddress(rdma_cm_id* id) override;
   NetworkAddress PeerAddress(rdma_cm_id* id) override;
-  std::vector<IpAddress> AddressesOf(const ibv_gid& mac) override;
+  void LetGo(const CardId& /*card*/) override {}
 
  private:
   struct Id;

@@ -100,9 +100,9 @@ int FakeVerbs::Begin(const char* call, const Context* context, Asks asks) {
 
 void FakeVerbs::Violate(std::string what) { violations_.push_back(std::move(what)); }
 
-FakeVerbs::Device* FakeVerbs::FindDevice(const std::string& name) {
+FakeVerbs::Device* FakeVerbs::FindDevice(const std::string& name, uint64_t instance) {
   for (const auto& device : devices_) {
-    if (device->shape.name == name && !device->removed) {
+    if (device->id.name == name && (instance == 0 || device->id.instance == instance) && cards_.Has(device->id)) {
       return device.get();
     }
   }
@@ -121,36 +121,14 @@ void FakeVerbs::Raise(Context& context, const ibv_async_event& event) {
 
 // --- Devices ---
 
-std::vector<std::string> FakeVerbs::DeviceNames() {
-  MutexLock lock(mutex_);
-  ++calls_["DeviceNames"];
-  std::vector<std::string> names;
-  if (TakeFault("DeviceNames") != 0) {
-    return names;
-  }
-  for (const auto& device : devices_) {
-    if (!device->removed) {
-      names.push_back(device->shape.name);
-    }
-  }
-  return names;
-}
-
-int FakeVerbs::NumaNode(const std::string& device) {
-  MutexLock lock(mutex_);
-  ++calls_["NumaNode"];
-  const Device* const found = FindDevice(device);
-  return found == nullptr || TakeFault("NumaNode") != 0 ? -1 : found->shape.numa_node;
-}
-
-ibv_context* FakeVerbs::Open(const std::string& device) {
+ibv_context* FakeVerbs::Open(const CardId& card) {
   MutexLock lock(mutex_);
   ++calls_["Open"];
   errno = TakeFault("Open");
   if (errno != 0) {
     return nullptr;
   }
-  Device* const found = FindDevice(device);
+  Device* const found = FindDevice(card.name, card.instance);
   if (found == nullptr) {
     errno = ENODEV;
     return nullptr;
@@ -388,7 +366,7 @@ void FakeVerbs::RemoveDevice(const std::string& name, int destroy_error) {
     Violate("RemoveDevice of " + name + ", which is not there");
     return;
   }
-  device->removed = true;
+  cards_.Remove(name);
   ibv_async_event event = {};
   event.event_type = IBV_EVENT_DEVICE_FATAL;
   for (const auto& row : contexts_) {
@@ -409,6 +387,7 @@ void FakeVerbs::AddDevice(FakeDevice device) {
   MutexLock lock(mutex_);
   auto record = std::make_unique<Device>();
   record->shape = std::move(device);
+  record->id = cards_.Add(record->shape.name, record->shape.numa_node);
   record->verbs.node_type = IBV_NODE_CA;
   record->verbs.transport_type = IBV_TRANSPORT_IB;
   std::strncpy(record->verbs.name, record->shape.name.c_str(), sizeof(record->verbs.name) - 1);

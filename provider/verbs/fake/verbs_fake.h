@@ -17,6 +17,7 @@
 #include "base/files/unique_fd.h"
 #include "base/mutex.h"
 #include "provider/verbs/card/verbs_api.h"
+#include "provider/verbs/fake/cards_fake.h"
 #include "provider/verbs/fake/verbs_keys_fake.h"
 
 namespace rnicd::provider {
@@ -149,9 +150,8 @@ class FakeVerbs : public VerbsApi {
   FakeVerbs(const FakeVerbs&) = delete;
   FakeVerbs& operator=(const FakeVerbs&) = delete;
 
-  std::vector<std::string> DeviceNames() override;
-  int NumaNode(const std::string& device) override;
-  ibv_context* Open(const std::string& device) override;
+  FakeCards& cards() override { return cards_; }
+  ibv_context* Open(const CardId& card) override;
   int Close(ibv_context* context) override;
   int QueryDevice(ibv_context* context, ibv_device_attr& attributes) override;
   int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr& attributes) override;
@@ -273,7 +273,7 @@ class FakeVerbs : public VerbsApi {
   int Begin(const char* call, const Context* context, Asks asks) RNICD_REQUIRES(mutex_);
   int TakeFault(const std::string& call) RNICD_REQUIRES(mutex_);
   void Violate(std::string what) RNICD_REQUIRES(mutex_);
-  Device* FindDevice(const std::string& name) RNICD_REQUIRES(mutex_);
+  Device* FindDevice(const std::string& name, uint64_t instance = 0) RNICD_REQUIRES(mutex_);
   Qp* FindQp(uint32_t qp_num) const RNICD_REQUIRES(mutex_);
   template <typename Record>
   static Record* Find(const Table<Record>& table, const void* object);
@@ -305,6 +305,7 @@ class FakeVerbs : public VerbsApi {
   bool Invalidate(const ibv_pd* pd, uint32_t rkey) RNICD_REQUIRES(mutex_);
   bool KeysAreGood(const ibv_pd* pd, const std::vector<ibv_sge>& entries, bool write) const RNICD_REQUIRES(mutex_);
 
+  FakeCards cards_;
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<Device>> devices_ RNICD_GUARDED_BY(mutex_);
   Table<Context> contexts_ RNICD_GUARDED_BY(mutex_);

@@ -113,7 +113,7 @@ class FakeVerbsRules : public testing::Test {
   using Results = std::vector<std::pair<uint64_t, ibv_wc_status>>;
 
   FakeVerbs verbs_;
-  ibv_context* context_ = verbs_.Open("fake0");
+  ibv_context* context_ = verbs_.Open({.name = "fake0"});
   ibv_pd* pd_ = verbs_.AllocPd(context_);
   ibv_mr* mr_ = verbs_.RegMr(pd_, nullptr, 65536, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
   ibv_comp_channel* channel_ = verbs_.CreateChannel(context_);
@@ -371,7 +371,7 @@ TEST_F(FakeVerbsRules, ParentsWaitForTheirChildren) {
   EXPECT_EQ(verbs_.DestroyChannel(channel_), EBUSY);
   EXPECT_EQ(verbs_.DeallocPd(pd_), EBUSY);
   EXPECT_TRUE(verbs_.violations().empty());
-  ibv_context* const other = verbs_.Open("fake0");
+  ibv_context* const other = verbs_.Open({.name = "fake0"});
   verbs_.AllocPd(other);
   EXPECT_EQ(verbs_.Close(other), 0);
   EXPECT_EQ(verbs_.violations().size(), 1u);
@@ -403,8 +403,8 @@ TEST_F(FakeVerbsRules, ARemovedCardSaysSoOnceAndThenHangsUp) {
   ASSERT_EQ(Send(1), 0);
   ASSERT_TRUE(verbs_.Complete(qp_->qp_num));
   verbs_.RemoveDevice("fake0", EIO);
-  EXPECT_TRUE(verbs_.DeviceNames().empty());
-  EXPECT_EQ(verbs_.Open("fake0"), nullptr);
+  EXPECT_TRUE(verbs_.cards().List().empty());
+  EXPECT_EQ(verbs_.Open({.name = "fake0"}), nullptr);
   EXPECT_EQ(errno, ENODEV);
   ibv_async_event event = {};
   ASSERT_EQ(verbs_.NextAsyncEvent(context_, event), 0);

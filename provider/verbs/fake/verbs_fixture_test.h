@@ -25,10 +25,11 @@ namespace rnicd::provider {
 
 inline constexpr uint64_t kPage = kNdkPageBytes;
 
-// No background activity: no probe, no window. There is no timeout for a card that does nothing.
+// No background activity: no probe, no window, no look without news. There is no timeout for a card that does nothing.
 inline VerbsOptions QuietOptions() {
   return {.fast_engine = FastEngine::kRegistration,
           .probe_interval = std::chrono::hours(1),
+          .look_interval = std::chrono::hours(1),
           .card_timeout = std::chrono::hours(1)};
 }
 // The same, with a probe in every tick.
@@ -36,6 +37,20 @@ inline VerbsOptions ProbingOptions() {
   VerbsOptions options = QuietOptions();
   options.probe_interval = std::chrono::milliseconds(0);
   return options;
+}
+
+inline FakeDevice Card(std::string name) {
+  FakeDevice device;
+  device.name = std::move(name);
+  return device;
+}
+
+inline std::vector<std::string> Names(const VerbsProvider& provider) {
+  std::vector<std::string> names;
+  for (const AdapterDescription& adapter : provider.ListAdapters()) {
+    names.push_back(adapter.name);
+  }
+  return names;
 }
 
 // A daemon's provider over the fake, which records asynchronous events of the card.

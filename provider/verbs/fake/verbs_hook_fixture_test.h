@@ -31,9 +31,8 @@ class HookedVerbs final : public VerbsApi {
     post_receive_ = std::move(answer);
   }
 
-  std::vector<std::string> DeviceNames() override { return card_.DeviceNames(); }
-  int NumaNode(const std::string& device) override { return card_.NumaNode(device); }
-  ibv_context* Open(const std::string& device) override { return Before("Open").Open(device); }
+  CardList& cards() override { return card_.cards(); }
+  ibv_context* Open(const CardId& card) override { return Before("Open").Open(card); }
   int Close(ibv_context* context) override { return Before("Close").Close(context); }
   int QueryDevice(ibv_context* context, ibv_device_attr& attributes) override {
     return card_.QueryDevice(context, attributes);

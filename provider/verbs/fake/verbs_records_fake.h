@@ -47,7 +47,7 @@ class FakeVerbs::Signal {
 struct FakeVerbs::Device {
   FakeDevice shape;
   ibv_device verbs = {};
-  bool removed = false;
+  CardId id;
 };
 
 struct FakeVerbs::Context {

@@ -67,7 +67,7 @@ void Grant::FillBind(ibv_send_wr& request) const {
 absl::Status Grant::End() {
   if (window_ != nullptr) {
     const int error = domain_->api().DeallocMw(window_);
-    if (error != 0 && !domain_->device().IsRemoved(error)) {
+    if (error != 0 && !MeansRemoved(error)) {
       return VerbStatus(error, "ibv_dealloc_mw");
     }
     window_ = nullptr;

@@ -150,7 +150,7 @@ void KernelChain::SettleRegistration(const Step& step, int error) {
   KernelFastRegion& region = *step.region;
   const bool is_last = region.current_.has_value() && region.current_->token == step.token;
   if (error == 0) {
-    region.domain_->device().CountFastRegistration(FastEngineUsed::kKernel);
+    region.domain_->context().node().CountFastRegistration(FastEngineUsed::kKernel);
   }
   if (error == 0 && is_last) {
     region.domain_->SetLocal(region.local_token().value, {.lkey = step.token,

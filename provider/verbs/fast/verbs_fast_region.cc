@@ -29,7 +29,7 @@ absl::Status GrantFastRegion::Prepare(const FastRegisterWork& work, PreparedRequ
 void GrantFastRegion::Count(const EngineGrant& grant) {
   const auto& own = static_cast<const Grant&>(grant);
   const FastEngineUsed composed = own.composed() ? FastEngineUsed::kComposed : FastEngineUsed::kDirect;
-  domain_->device().CountFastRegistration(own.needs_bind() ? FastEngineUsed::kWindowed : composed);
+  domain_->context().node().CountFastRegistration(own.needs_bind() ? FastEngineUsed::kWindowed : composed);
 }
 
 }  // namespace rnicd::provider

@@ -92,17 +92,15 @@ absl::StatusOr<std::unique_ptr<Registration>> Registration::Make(std::shared_ptr
                                                                  std::span<const std::span<std::byte>> runs,
                                                                  int access) {
   VerbsDevice& device = domain->device();
-  if (device.removed()) {
-    return MakeError(ErrorReason::DEVICE_REMOVED);
-  }
+  RNICD_RETURN_IF_ERROR(device.CheckThere());
   const std::vector<std::span<std::byte>> joined = JoinRuns(runs);
   const uint64_t page_bytes = domain->kernel_page_bytes();
   RNICD_RETURN_IF_ERROR(CheckPages(page_bytes, base.value, joined));
-  RNICD_RETURN_IF_ERROR(device.AddRegion());
+  RNICD_RETURN_IF_ERROR(device.AddRegion(domain->context().node()));
   const absl::StatusOr<ibv_mr*> mr = device.iwarp() != nullptr ? RegisterAtBase(*domain, base, joined, access)
                                                                : RegisterRuns(*domain, base, joined, access, nullptr);
   if (!mr.ok()) {
-    device.RemoveRegion();
+    device.RemoveRegion(domain->context().node());
     return mr.status();
   }
   return std::unique_ptr<Registration>(new Registration(std::move(domain), *mr, joined.size() > 1));
@@ -111,16 +109,14 @@ absl::StatusOr<std::unique_ptr<Registration>> Registration::Make(std::shared_ptr
 absl::StatusOr<std::unique_ptr<Registration>> Registration::MakeOfDmabuf(std::shared_ptr<VerbsDomain> domain,
                                                                          const DeviceDmabufRegistration& request) {
   VerbsDevice& device = domain->device();
-  if (device.removed()) {
-    return MakeError(ErrorReason::DEVICE_REMOVED);
-  }
+  RNICD_RETURN_IF_ERROR(device.CheckThere());
   RNICD_RETURN_IF_ERROR(CheckPlace(domain->kernel_page_bytes(), request.base.value, request.offset));
-  RNICD_RETURN_IF_ERROR(device.AddRegion());
+  RNICD_RETURN_IF_ERROR(device.AddRegion(domain->context().node()));
   ibv_mr* const mr = domain->api().RegDmabufMr(domain->pd(), request.offset, request.length, request.base.value,
                                                request.file, AccessFlags(request.rights));
   if (mr == nullptr) {
     const int error = errno;
-    device.RemoveRegion();
+    device.RemoveRegion(domain->context().node());
     return device.removed() ? MakeError(ErrorReason::DEVICE_REMOVED) : DmabufStatus(error);
   }
   return std::unique_ptr<Registration>(new Registration(std::move(domain), mr, /*composed=*/false));
@@ -137,11 +133,12 @@ absl::Status Registration::End() {
     return absl::OkStatus();
   }
   const int error = domain_->api().DeregMr(mr_);
-  if (error != 0 && !domain_->device().IsRemoved(error)) {
+  // A card that is gone may work on until it is let go of, so only the kernel's word counts.
+  if (error != 0 && !MeansRemoved(error)) {
     return VerbStatus(error, "ibv_dereg_mr");
   }
   live_ = false;
-  domain_->device().RemoveRegion();
+  domain_->device().RemoveRegion(domain_->context().node());
   return absl::OkStatus();
 }
 

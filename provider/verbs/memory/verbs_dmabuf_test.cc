@@ -54,7 +54,7 @@ TEST(FakeDmabufVerbs, RefusesAsTheKernelDoes) {
   FakeDmabufVerbs card;
   FakeVerbs incapable;
   const auto error_of = [&buffer](FakeVerbs& on, uint64_t offset, size_t length, int access) {
-    ibv_context* const context = on.Open("fake0");
+    ibv_context* const context = on.Open({.name = "fake0"});
     ibv_pd* const pd = on.AllocPd(context);
     errno = 0;
     EXPECT_EQ(on.RegDmabufMr(pd, offset, length, kPage, buffer.get(), access), nullptr);

@@ -15,6 +15,7 @@ std::span<std::byte> PlaceholderPage() {
 }
 
 absl::StatusOr<std::shared_ptr<VerbsDomain>> VerbsDomain::Create(std::shared_ptr<VerbsContext> context) {
+  RNICD_RETURN_IF_ERROR(context->device().CheckThere());
   ibv_pd* const pd = context->api().AllocPd(context->raw());
   if (pd == nullptr) {
     return VerbStatus(errno, "ibv_alloc_pd");
@@ -35,9 +36,9 @@ VerbsDomain::~VerbsDomain() {
     // The kernel does not free a domain that the module has.
     kernel_engine_.reset();
     for (ibv_mr* const mr : orphans_) {
-      if (api().DeregMr(mr) == 0) {
-        device().RemoveRegion();
-      }
+      // What the card refuses even now ends with the context.
+      api().DeregMr(mr);
+      device().RemoveRegion(context_->node());
     }
   }
   if (placeholder_ != nullptr) {
