@@ -16,7 +16,7 @@ FaultTest::FaultTest(const DaemonOptions& options) { Start(options); }
 void FaultTest::Start(DaemonOptions options) {
   options.flags.insert(options.flags.begin(), kNoTriesAfterTheFirst);
   // Some peers are no queue pairs of the daemon.
-  options.flags.push_back(LimitsFlag("connections { connect { prefix: '::/0' } }"));
+  options.flags.push_back(LimitsFlag("connections { listen { prefix: '::/0' } connect { prefix: '::/0' } }"));
   auto started = DaemonProcess::Start(options);
   if (!started.ok()) {
     ADD_FAILURE() << started.status();

@@ -51,6 +51,8 @@ class FaultTest : public testing::Test {
   const KernelObjects& idle_objects() const { return idle_objects_; }
   // Kills the daemon by SIGKILL and asserts that the kernel then holds nothing for it.
   void KillDaemon();
+  // The daemon has so many more at the end.
+  void ExpectMoreDescriptors(uint64_t count) { idle_.open_fds += count; }
   // Starts another daemon in the same directory.
   void Restart();
 
