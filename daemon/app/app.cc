@@ -16,6 +16,7 @@
 #include "daemon/app/host/page_size.h"
 #include "daemon/app/host/process_host.h"
 #include "daemon/app/host/system_door.h"
+#include "daemon/app/observing/card_events.h"
 #include "daemon/app/observing/observers.h"
 #include "daemon/app/observing/pages.h"
 #include "daemon/app/observing/serving_parts.h"
@@ -63,21 +64,6 @@ constexpr auto MethodNames() {
 }
 constexpr std::array kMethodNames = MethodNames();
 
-// An event that takes a card out of use is a warning; its arrival, or a new address, is information.
-bool IsWarning(provider::AdapterEventKind kind) {
-  switch (kind) {
-    case provider::AdapterEventKind::kPortUp:
-    case provider::AdapterEventKind::kAddressChanged:
-    case provider::AdapterEventKind::kAdded:
-      return false;
-    case provider::AdapterEventKind::kPortDown:
-    case provider::AdapterEventKind::kRemoved:
-    case provider::AdapterEventKind::kLeftOut:
-      return true;
-  }
-  return true;
-}
-
 void LogHealth(const log::Logger& logger, const health::AdapterHealth& adapter) {
   if (adapter.healthy) {
     logger.Info("adapter healthy", {{"adapter", adapter.adapter}});
@@ -92,7 +78,10 @@ void LogHealth(const log::Logger& logger, const health::AdapterHealth& adapter) 
 // What hears of all that happens.
 struct App::Observing {
   Observing(const log::Logger& logger, core::Alarms& alarms)
-      : metrics(kMethodNames, RNICD_VERSION), session_log(logger), heap_trim(alarms, ReturnFreedMemory) {}
+      : metrics(kMethodNames, RNICD_VERSION),
+        session_log(logger),
+        heap_trim(alarms, ReturnFreedMemory),
+        cards(logger, metrics) {}
 
   metrics::Metrics metrics;
   // Null without an audit log.
@@ -102,6 +91,7 @@ struct App::Observing {
   // Null without a status page.
   std::unique_ptr<PageMemory> page_memory;
   std::optional<Observers> all;
+  CardEvents cards;
 };
 
 // The parts of a Node, and those that use it. Threads end first, then what they use.
@@ -141,7 +131,11 @@ struct App::Front {
 
 App::App(Config config, ProcessHost& host) : config_(std::move(config)), host_(host), logger_(config_.log) {}
 
-App::~App() = default;
+App::~App() {
+  if (observing_ != nullptr) {
+    observing_->cards.EndFollowing();
+  }
+}
 
 absl::Status App::Start(const log::Field& confinement) {
   Step(1, "check that every method has its row");
@@ -213,14 +207,10 @@ absl::Status App::StartObservers() {
 
 absl::Status App::StartProvider() {
   RNICD_ASSIGN_OR_RETURN(provider_, MakeProvider(config_, random_, [this](const provider::AdapterEvent& event) {
-                           OnAdapterEvent(event);
+                           observing_->cards.OnEvent(event);
                          }));
   for (const provider::AdapterDescription& adapter : provider_->ListAdapters()) {
-    if (!adapter.fast_engine.empty()) {
-      logger_.Info(
-          "fast registrations",
-          {{"adapter", adapter.name}, {"engine", adapter.fast_engine}, {"because", adapter.fast_engine_reason}});
-    }
+    LogEngine(logger_, adapter);
   }
   return absl::OkStatus();
 }
@@ -295,15 +285,6 @@ absl::Status App::StartPages() {
   return absl::OkStatus();
 }
 
-void App::OnAdapterEvent(const provider::AdapterEvent& event) {
-  const auto write = IsWarning(event.kind) ? &log::Logger::Warning : &log::Logger::Info;
-  (logger_.*write)("adapter event", {{"adapter", event.adapter}, {"event", provider::AdapterEventName(event.kind)}});
-  // A port that was left out is not an adapter, and has an explanation.
-  if (event.kind != provider::AdapterEventKind::kLeftOut) {
-    observing_->metrics.OnAdapterEvent(event);
-  }
-}
-
 bool App::Stop() {
   Step(10, "close the front door");
   serving_.Stop();
@@ -330,6 +311,7 @@ bool App::Stop() {
   front_.reset();
 
   Step(7, "end the probes");
+  observing_->cards.EndFollowing();
   prober_.reset();
 
   Step(6, "end the workers and the core");
@@ -371,6 +353,8 @@ void App::StartProbes() {
                                      LogHealth(logger_, adapter);
                                      health_.SetCards(ready);
                                    }});
+  observing_->cards.BeginFollowing(
+      {.registry = *core_->registry, .prober = *prober_, .provider = *provider_, .executor = *core_->reapers});
 }
 
 absl::Status App::BuildFrontDoor() {

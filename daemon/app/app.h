@@ -68,7 +68,6 @@ class App final : public service::ProcessControl {
   absl::StatusOr<core::Policy> ReadPolicy() const;
   void RaiseLimits() const;
   void Step(int number, const char* what) const;
-  void OnAdapterEvent(const provider::AdapterEvent& event);
   absl::Status StartObservers();
   absl::Status StartProvider();
   absl::Status StartCore(core::Policy policy);

@@ -30,6 +30,9 @@ absl::Status AdapterProbe::Run() {
 
 absl::Status AdapterProbe::Try() {
   RNICD_RETURN_IF_ERROR(TakePage());
+  if (device_ != nullptr && device_->removed()) {
+    device_.reset();
+  }
   if (device_ == nullptr) {
     RNICD_ASSIGN_OR_RETURN(device_, provider_.OpenAdapter(adapter_));
   }

@@ -16,7 +16,7 @@ namespace rnicd::health {
 // card can reach, and destroys both. Between two probes it keeps the page and the open adapter, so that a card at rest
 // holds no object of the daemon's.
 // Lifetime: provider and os outlive it.
-// Threads:  one Run at a time; holds_region may be read from any thread.
+// Threads:  one Run or Close at a time; holds_region may be read from any thread.
 class AdapterProbe {
  public:
   AdapterProbe(provider::Provider& provider, Os& os, std::string adapter);
@@ -26,10 +26,13 @@ class AdapterProbe {
 
   const std::string& adapter() const { return adapter_; }
 
-  // Takes as long as the card takes. After a failure the next run opens the adapter anew, so that a card that recovered
-  // is found to work.
-  // Errors: those of the provider and, when no page can be allocated, of the system calls.
+  // Takes as long as the card takes. One that was removed is let go first: another card may have its name. After a
+  // failure the next run opens the adapter anew, so that a card that recovered is found to work. Errors: those of the
+  // provider and, when no page can be allocated, of the system calls.
   absl::Status Run();
+
+  // Lets go of the card until the next run; takes as long as the card takes.
+  void Close() { device_.reset(); }
 
   // True while the card has the probe's registration: from the return of the registration until the return of the
   // deregistration.

@@ -130,6 +130,7 @@ class HangingProvider final : public provider::Provider {
     Adapter(std::string adapter, std::unique_ptr<provider::DeviceAdapter> inner, HangPlan& plan)
         : adapter_(std::move(adapter)), inner_(std::move(inner)), plan_(plan) {}
     const NdkAdapterInfo& info() const override { return inner_->info(); }
+    bool removed() const override { return inner_->removed(); }
     absl::StatusOr<std::unique_ptr<provider::DeviceProtectionDomain>> CreateProtectionDomain() override {
       auto domain = inner_->CreateProtectionDomain();
       if (!domain.ok()) {

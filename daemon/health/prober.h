@@ -5,6 +5,8 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -26,13 +28,15 @@ struct ProberOptions {
   // Duration from which a probe makes its adapter unhealthy while it is still running. Interval and timeout together
   // bound the time until a card that hangs is detected.
   std::chrono::milliseconds timeout{3000};
-  // Called for the first result of each adapter and for each change, in their order, one at a time; `ready` is
-  // AnyHealthy of all adapters at that moment. It may call the prober, and must not wait for it.
+  // Called for the first result of each adapter and for each change, in their order, one at a time; for an adapter that
+  // was removed with DEVICE_REMOVED. `ready` is AnyHealthy of all adapters at that moment. It may call the prober, and
+  // must not wait for it.
   std::function<void(const AdapterHealth& adapter, bool ready)> on_change;
 };
 
 // Probes every adapter of a provider in a loop. Each adapter has its own thread, so that a card that hangs does not
-// hide the others; one more thread evaluates all of them, including those that hang.
+// hide the others; one more thread evaluates all of them, including those that hang, and follows cards that come and
+// go.
 // Lifetime: provider, os and clock outlive it. A call into a card cannot be cancelled, so the destructor waits for the
 //           running probes; a caller that must not wait calls Stop first.
 // Threads:  safe.
@@ -44,7 +48,11 @@ class Prober {
   Prober(const Prober&) = delete;
   Prober& operator=(const Prober&) = delete;
 
-  // Health of all adapters, in the order of the provider's list.
+  // The provider has other cards than before: looks at its list soon, and lets go of those that were removed. Calls no
+  // card: for the thread that reports it.
+  void Rescan();
+
+  // Health of all adapters, in the order in which they came.
   std::vector<AdapterHealth> Read() const;
   bool ready() const { return AnyHealthy(Read()); }
 
@@ -66,6 +74,12 @@ class Prober {
     ProbeRecord record;
     bool reported = false;
     bool reported_healthy = false;
+    // Not in the provider's list any more; its thread ends.
+    bool removed = false;
+    // Probed at once: its card may be another one.
+    bool due = false;
+    // Its thread does nothing more.
+    bool over = false;
     std::thread thread;
   };
 
@@ -74,15 +88,21 @@ class Prober {
   // Main loop of one card's thread, until Stop.
   void ProbeLoop(Card& card);
   void ProbeOnce(Card& card);
-  bool SleepUntil(Instant due);
+  bool SleepUntil(Card& card, Instant due);
+  void AddCard(const std::string& adapter) RNICD_REQUIRES(mutex_);
+  // Compares the provider's list with the cards.
+  void FollowList();
+  bool TakeRescan();
+  void JoinRemoved();
   // Main loop of the evaluating thread, until Stop.
   void EvaluateLoop();
-  std::vector<AdapterHealth> WaitForChanges(bool& ready);
+  std::optional<std::vector<AdapterHealth>> WaitForChanges(bool& ready);
   std::vector<AdapterHealth> TakeChanges(Instant now) RNICD_REQUIRES(mutex_);
   void WaitForProbe() RNICD_REQUIRES(mutex_);
   std::vector<AdapterHealth> ReadLocked() const RNICD_REQUIRES(mutex_);
 
   provider::Provider& provider_;
+  Os& os_;
   const Clock& clock_;
   const ProberOptions options_;
 
@@ -92,6 +112,7 @@ class Prober {
   // Wakes the threads that sleep between two probes.
   ConditionVariable stop_;
   bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
+  bool rescan_ RNICD_GUARDED_BY(mutex_) = false;
   // True when on_change has been called for every adapter.
   bool settled_ RNICD_GUARDED_BY(mutex_) = false;
   uint32_t probing_ RNICD_GUARDED_BY(mutex_) = 0;

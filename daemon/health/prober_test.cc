@@ -194,6 +194,39 @@ TEST_F(TwoAdaptersTest, AHangingCardDoesNotHideWhatTheOtherDoes) {
   hangs_.Release();
 }
 
+TEST_F(ProberTest, WithoutAnyCardItIsNotReady) {
+  const auto prober = Start();
+  faults_.Unplug("soft0");
+  prober->Rescan();
+  EXPECT_EQ(changes_.At(1), Fails("soft0", ErrorReason::DEVICE_REMOVED, false));
+  EXPECT_TRUE(prober->Read().empty());
+  faults_.Plug("soft0");
+  prober->Rescan();
+  EXPECT_EQ(changes_.At(2), Works("soft0"));
+}
+
+// Without the next probe being due.
+TEST_F(ProberTest, ACardThatWasRemovedIsLetGoAtOnce) {
+  const auto prober = Start();
+  faults_.Unplug("soft0");
+  faults_.Plug("soft0");
+  const uint64_t before = prober->Read()[0].probes_ok;
+  prober->Rescan();
+  EXPECT_TRUE(Eventually([&] { return prober->Read()[0].probes_ok > before; })) << "the other card works";
+  EXPECT_EQ(changes_.size(), 1u);
+}
+
+TEST_F(TwoAdaptersTest, AHangingProbeOfARemovedCardBlocksNobody) {
+  const auto prober = StartWhileHanging("soft1");
+  faults_.Unplug("soft1");
+  prober->Rescan();
+  EXPECT_EQ(changes_.At(2), Fails("soft1", ErrorReason::DEVICE_REMOVED, true));
+  EXPECT_EQ(prober->Read().size(), 1u);
+  FailRegistrations(kForEver);
+  EXPECT_EQ(ProbeUntilChange(3), Fails("soft0", ErrorReason::DEVICE_FAILED, false));
+  hangs_.Release();
+}
+
 TEST_F(ProberTest, RegionsOfOthersAreNeverTheProbes) {
   const auto prober = Start();
   DuringProbes(*prober, 300, [&] { ASSERT_EQ(prober->RegionsOfOthers(), 0u); });

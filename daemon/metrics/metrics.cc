@@ -144,6 +144,7 @@ void Metrics::DeclareEnds() {
   };
   declare_revoked("deregister");
   declare_revoked("close");
+  declare_revoked(core::kRemovalCause);
   CounterFamily& sessions = CountersOf(*registry_, Metric::kSessionsEnded);
   CounterFamily& bytes = CountersOf(*registry_, Metric::kReclaimedBytes);
   CounterFamily& regions = CountersOf(*registry_, Metric::kReclaimedRegions);

@@ -1,6 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +30,12 @@ class FaultPlan {
   // Fails the enqueue on any queue pair; the request is then refused when it is posted.
   void FailEnqueue(absl::Status failure, uint64_t count);
 
+  // Removes the card: it is not listed, and what is open on it makes nothing new. Plug puts another in its place.
+  void Unplug(std::string_view adapter);
+  void Plug(std::string_view adapter);
+  // Number of the card with this name; empty while there is none.
+  std::optional<uint64_t> CardOf(std::string_view adapter) const;
+
   // Called by the device calls: the failure to report, or ok.
   absl::Status TakeRegister() { return Take(register_); }
   absl::Status TakeDeregister() { return Take(deregister_); }
@@ -43,7 +54,14 @@ class FaultPlan {
   void Plan(Fault& fault, absl::Status failure, uint64_t count);
   absl::Status Take(Fault& fault);
 
-  Mutex mutex_;
+  // Times that a card was removed, and whether one is in its place.
+  struct Slot {
+    uint64_t removals = 0;
+    bool empty = false;
+  };
+
+  mutable Mutex mutex_;
+  std::map<std::string, Slot, std::less<>> slots_ RNICD_GUARDED_BY(mutex_);
   Fault register_;
   Fault deregister_;
   Fault create_protection_domain_;
@@ -61,7 +79,7 @@ class FaultInjectingProvider final : public Provider {
   FaultInjectingProvider(Provider& inner, FaultPlan& plan) : inner_(inner), plan_(plan) {}
 
   std::string_view name() const override { return inner_.name(); }
-  std::vector<AdapterDescription> ListAdapters() const override { return inner_.ListAdapters(); }
+  std::vector<AdapterDescription> ListAdapters() const override;
   absl::StatusOr<std::unique_ptr<DeviceAdapter>> OpenAdapter(std::string_view adapter_name) override;
   uint64_t live_regions() const override { return inner_.live_regions(); }
   FastRegistrationCounts fast_registrations() const override { return inner_.fast_registrations(); }

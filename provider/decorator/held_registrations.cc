@@ -65,6 +65,7 @@ class HeldAdapter final : public DeviceAdapter {
   std::unique_ptr<DeviceMapping> AddMapping(std::span<const std::span<std::byte>> runs) override {
     return inner_->AddMapping(runs);
   }
+  bool removed() const override { return inner_->removed(); }
   std::vector<IpAddress> addresses() const override { return inner_->addresses(); }
   absl::StatusOr<std::unique_ptr<DeviceListener>> Listen(const NetworkAddress& address,
                                                          std::weak_ptr<RequestListener> listener) override {

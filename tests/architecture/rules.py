@@ -138,7 +138,7 @@ ARROWS = {
     ],
     "daemon/app/observing": [
         "daemon/app/host", "daemon/rpc/", "daemon/rings", "daemon/metrics", "daemon/status_page", "daemon/audit",
-        "daemon/health", "daemon/core/", "log", "base/system", "base",
+        "daemon/health", "daemon/core/", "log", "provider/api", "base/system", "base",
     ],
     "daemon/app": [
         "daemon/app/observing", "daemon/app/host", "daemon/app/config", "daemon/server", "daemon/service/", "daemon/gate",

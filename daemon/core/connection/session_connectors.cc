@@ -30,7 +30,7 @@ std::string Described(const NetworkAddress& local, const NetworkAddress& peer) {
 
 absl::StatusOr<ConnectorId> SessionConnectors::Create(AdapterId adapter_id) {
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, FindIn(named_.adapters, adapter_id, "adapter_id"));
-  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Kept<Adapter>::Of(std::move(adapter)));
+  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Adapter::Keep(std::move(adapter)));
   if (kept->device().addresses().empty()) {
     return MakeError(ErrorReason::DEVICE_NOT_CAPABLE, "adapter_id");
   }
@@ -209,12 +209,6 @@ std::shared_ptr<provider::ConnectorListener> SessionConnectors::TakeRequest(List
   std::shared_ptr<provider::ConnectorListener> events = (*made)->NewListener();
   (*made)->Announce();
   return events;
-}
-
-void SessionConnectors::CancelAll() {
-  for (const auto& [id, connector] : table_.All()) {
-    connector->Cancel(MakeError(ErrorReason::SESSION_ENDING));
-  }
 }
 
 }  // namespace rnicd::core

@@ -53,8 +53,6 @@ class SessionConnectors final : public SessionObjects<ConnectorId, Connector> {
                            const Done<>& done);
   absl::StatusOr<Kept<QueuePair>> KeepPair(QueuePairId id) const;
   absl::StatusOr<std::shared_ptr<Connector>> MakeFor(Listener& listener, provider::ConnectionRequest& request);
-  // Ends all requests that pend, at the end of the session.
-  void CancelAll();
 
   const Named named_;
 };

@@ -10,7 +10,7 @@ namespace rnicd::core {
 
 absl::StatusOr<SessionEndpoints::Created> SessionEndpoints::Create(AdapterId adapter_id, const LocalAddress& local) {
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, FindIn(adapters_, adapter_id, "adapter_id"));
-  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Kept<Adapter>::Of(std::move(adapter)));
+  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Adapter::Keep(std::move(adapter)));
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Charge> charge, requests_.TakeOne(Resource::kConnectors));
   AddressBook::Claim claim;
   RNICD_RETURN_IF_ERROR(

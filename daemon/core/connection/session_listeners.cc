@@ -27,7 +27,7 @@ std::string FullListenerName(const Lease& lease, const std::string& name) {
 
 absl::StatusOr<ListenerId> SessionListeners::Create(AdapterId adapter_id, uint64_t context) {
   RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Adapter> adapter, FindIn(adapters_, adapter_id, "adapter_id"));
-  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Kept<Adapter>::Of(std::move(adapter)));
+  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Adapter::Keep(std::move(adapter)));
   if (kept->device().addresses().empty()) {
     return MakeError(ErrorReason::DEVICE_NOT_CAPABLE, "adapter_id");
   }

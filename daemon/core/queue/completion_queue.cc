@@ -8,7 +8,7 @@ namespace rnicd::core {
 
 absl::StatusOr<std::shared_ptr<CompletionQueue>> CompletionQueue::Create(std::shared_ptr<Adapter> adapter,
                                                                          Options options, EventQueue& events) {
-  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Kept<Adapter>::Of(std::move(adapter)));
+  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Adapter::Keep(std::move(adapter)));
   const uint32_t depth = options.depth;
   std::shared_ptr<CompletionQueue> queue(new CompletionQueue(std::move(kept), std::move(options), events));
   RNICD_ASSIGN_OR_RETURN(queue->device_, queue->adapter_->device().CreateCompletionQueue(depth));

@@ -1,5 +1,7 @@
 #include "daemon/core/queue/queue_pair.h"
 
+#include <utility>
+
 #include "base/ndk/completion_reason.h"
 #include "base/ndk/operation_type_of.h"
 #include "base/status.h"
@@ -160,12 +162,21 @@ absl::Status QueuePair::CheckUntied() const {
   return peer_loss_.tie == nullptr ? absl::OkStatus() : MakeError(ErrorReason::CONNECTION_ACTIVE, "qp_id");
 }
 
+// The card may report that, too.
+void QueuePair::LoseCard() {
+  const bool had_peer = device_->state() != QueuePairState::kInit;
+  device_->Flush();
+  if (had_peer) {
+    OnPeerDisconnected();
+  }
+}
+
 void QueuePair::OnPeerDisconnected() {
   std::function<void()> on_peer_lost;
   std::function<void()> tie;
   {
     MutexLock lock(mutex_);
-    if (peer_loss_.closed) {
+    if (peer_loss_.closed || std::exchange(peer_loss_.told, true)) {
       return;
     }
     on_peer_lost = std::move(peer_loss_.flush);

@@ -74,6 +74,8 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
   bool Uses(const CompletionQueue& queue) const { return &*receive_queue_ == &queue || &*initiator_queue_ == &queue; }
   // Valid until closed: call with a Hold.
   provider::DeviceQueuePair& device() { return *device_; }
+  // Flushes, and reports the end of the peer if there was one: the card is gone. Call with a Hold.
+  void LoseCard();
   // State reported by the card; kError from the moment a completion queue has overrun. Call with a Hold.
   QueuePairState state() const { return DeadQueue() ? QueuePairState::kError : device_->state(); }
   // Errors: QUEUE_FULL, QP_NOT_CONNECTED, also once a completion queue has overrun.
@@ -99,6 +101,7 @@ class QueuePair final : public Closable, public EventSource, private provider::Q
     std::function<void()> flush;
     // The connector's, in place of an event; null without one.
     std::function<void()> tie;
+    bool told = false;
     bool closed = false;
   };
 

@@ -11,7 +11,13 @@ absl::StatusOr<AdapterId> SessionAdapters::Open(const std::string& name, NdkVers
   RNICD_RETURN_IF_ERROR(CheckNdkVersion(version));
   RNICD_ASSIGN_OR_RETURN(Charge charge, Charge::Take(ledger_, Resource::kAdapters, 1));
   RNICD_ASSIGN_OR_RETURN(std::unique_ptr<provider::DeviceAdapter> device, node_.provider.OpenAdapter(name));
-  return table_.Insert(std::make_shared<Adapter>(name, std::move(device), std::move(charge)));
+  const auto adapter = std::make_shared<Adapter>(name, std::move(device), std::move(charge));
+  const AdapterId id = table_.Insert(adapter);
+  // A search for adapters of removed cards may have come too early to find it.
+  if (adapter->removed()) {
+    on_removed_();
+  }
+  return id;
 }
 
 absl::StatusOr<NdkAdapterInfo> SessionAdapters::QueryInfo(AdapterId id) {

@@ -32,7 +32,7 @@ absl::StatusOr<BuiltLam> SessionMappings::Build(const BuildLamArguments& argumen
                                .requested = needed});
   }
   BuiltLam built{.pages = range.pages, .fbo = static_cast<uint32_t>(range.base.value % kNdkPageBytes)};
-  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Kept<Adapter>::Of(std::move(adapter)));
+  RNICD_ASSIGN_OR_RETURN(Kept<Adapter> kept, Adapter::Keep(std::move(adapter)));
   RNICD_ASSIGN_OR_RETURN(TakenPages taken, TakePages(std::move(range), kept->device(), ledger_));
   const auto mapping =
       std::make_shared<LogicalMapping>(std::move(kept), std::move(taken.mapping), std::move(taken.pages), built.fbo);
@@ -49,12 +49,6 @@ absl::Status SessionMappings::Release(LogicalMappingId id) {
   }
   addresses_.Remove(*mapping);
   return absl::OkStatus();
-}
-
-void SessionMappings::ReleaseAll() {
-  for (const auto& [id, mapping] : table_.TakeAll()) {
-    addresses_.Remove(*mapping);
-  }
 }
 
 }  // namespace rnicd::core

@@ -47,8 +47,12 @@ class SessionMappings final : public SessionObjects<LogicalMappingId, LogicalMap
 
  private:
   friend class Session;
-  // Releases every mapping, at the end of the session.
-  void ReleaseAll();
+  template <typename Wanted>
+  void ReleaseIf(const Wanted& wanted) {
+    for (const auto& [id, mapping] : table_.TakeIf(wanted)) {
+      addresses_.Remove(*mapping);
+    }
+  }
 
   LogicalAddressSpace addresses_;
   const SessionAdapters::Table& adapters_;

@@ -79,6 +79,11 @@ struct ConnectorDisconnected {
   uint64_t context = 0;
 };
 
+// The card of an adapter is gone.
+struct AdapterRemoved {
+  AdapterId adapter;
+};
+
 // Progress of a long allocation. Comes before the response of its call, or not at all.
 struct MemoryProgress {
   // progress_context of the request.
@@ -89,7 +94,7 @@ struct MemoryProgress {
 };
 
 using EventBody = std::variant<RequestCompleted, SessionEnding, CqNotified, QpDisconnected, MemoryProgress,
-                               ConnectRequested, ConnectorDisconnected>;
+                               ConnectRequested, ConnectorDisconnected, AdapterRemoved>;
 
 struct Event {
   // Position in the stream; 1 for the first event fetched.

@@ -33,6 +33,8 @@ struct NodeLimits {
   uint64_t pending_threshold_bytes = uint64_t{16} << 20;
   // The longest that a request of a connector waits for its peer.
   std::chrono::milliseconds connection_timeout{30'000};
+  // Time in which the owners of a removed card close what they have on it themselves.
+  std::chrono::milliseconds removal_grace{5'000};
 };
 
 // The dependencies of core. Wired once in app/; everything outlives every session.

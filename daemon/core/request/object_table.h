@@ -72,13 +72,23 @@ class ObjectTable {
     return AllLocked();
   }
 
+  // Removes and returns the objects that `wanted` selects. Called under the table's lock, as `visit`.
+  template <typename Wanted>
+  Entries TakeIf(const Wanted& wanted) {
+    MutexLock lock(mutex_);
+    Entries taken;
+    for (uint32_t index = 0; index < slots_.size(); ++index) {
+      if (slots_[index].object != nullptr && wanted(*slots_[index].object)) {
+        taken.emplace_back(IdOf(index), std::move(slots_[index].object));
+        free_.push_back(index);
+      }
+    }
+    return taken;
+  }
+
   // Removes and returns all objects.
   Entries TakeAll() {
-    MutexLock lock(mutex_);
-    Entries all = AllLocked();
-    slots_.clear();
-    free_.clear();
-    return all;
+    return TakeIf([](const T& /*object*/) { return true; });
   }
 
  private:

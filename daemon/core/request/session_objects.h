@@ -70,6 +70,10 @@ class SessionObjects {
   friend class Session;
   // Removes and returns all objects, at the end of the session.
   typename Table::Entries TakeAll() { return table_.TakeAll(); }
+  template <typename Wanted>
+  typename Table::Entries TakeIf(const Wanted& wanted) {
+    return table_.TakeIf(wanted);
+  }
 };
 
 }  // namespace rnicd::core

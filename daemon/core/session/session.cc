@@ -13,6 +13,17 @@ void CloseAll(const Objects& objects) {
   }
 }
 
+const Adapter& AdapterOf(const Adapter& adapter) { return adapter; }
+const Adapter& AdapterOf(const Listener& listener) { return *listener.adapter(); }
+template <typename T>
+const Adapter& AdapterOf(const T& object) {
+  if constexpr (requires { object.domain(); }) {
+    return object.domain()->adapter();
+  } else {
+    return object.adapter();
+  }
+}
+
 // Only a Session is a Lease.
 Session& SessionOf(Lease& lease) { return static_cast<Session&>(lease); }
 
@@ -36,7 +47,7 @@ Session::Session(Node& node, SessionId id, Caller owner, std::string label, Char
                  std::shared_ptr<Tenant> tenant)
     : Lease(node, id, std::move(owner), std::move(label), std::move(charge), tenant),
       requests_(*this, node),
-      adapters_(requests_),
+      adapters_(requests_, [this] { LeaveRemovedCards(); }),
       domains_(requests_, adapters_),
       memory_(requests_, {.session = std::make_shared<PinnedFiles>(shared_ledger(), false), .tenant = tenant->pins()}),
       regions_(requests_, domains_, memory_),
@@ -62,45 +73,56 @@ void Session::CancelWaiting() {
   memory_.CancelSeals();
 }
 
-// Children before parents: rings first, so that nothing new begins; then what makes connections, and queue pairs, so
-// that no transfer is left;
-// windows before the regions they are bound to; and the memory when nothing uses it any more.
+// Rings first, so that nothing new begins; the memory when nothing uses it any more.
 Reclaimed Session::Reclaim(EndCause cause) {
   rings_.CloseAll();
-  for (const auto& [id, queue] : queues_.table().All()) {
-    queue->EndWaits(MakeError(ErrorReason::SESSION_ENDING));
-  }
-  for (const auto& [id, listener] : listeners_.table().All()) {
-    listener->Stop();
-  }
-  connectors_.CancelAll();
-  CloseAll(connectors_.TakeAll());
-  CloseAll(listeners_.TakeAll());
-  CloseAll(endpoints_.TakeAll());
-  Reclaimed reclaimed;
-  reclaimed.pinned_bytes = ledger().used(Resource::kPinnedBytes);
-  reclaimed.memory_bytes = ledger().used(Resource::kMemoryBytes);
-  const auto regions = regions_.TakeAll();
-  reclaimed.regions = regions.size();
-  for (const auto& [id, region] : regions) {
-    region->SetCloseCause(EndCauseName(cause));
-  }
-  CloseAll(pairs_.TakeAll());
-  CloseAll(windows_.TakeAll());
-  CloseAll(regions);
-  mappings_.ReleaseAll();
-  CloseAll(queues_.table().All());
-  CloseAll(domains_.table().All());
-  CloseAll(adapters_.table().All());
-  for (const auto& [id, region] : regions) {
-    reclaimed.failures += region->deregister_failed() ? 1 : 0;
-  }
+  const uint64_t pinned_bytes = ledger().used(Resource::kPinnedBytes);
+  const uint64_t memory_bytes = ledger().used(Resource::kMemoryBytes);
+  Reclaimed reclaimed = CloseObjects({.reason = ErrorReason::SESSION_ENDING, .cause = EndCauseName(cause)});
+  reclaimed.pinned_bytes = pinned_bytes;
+  reclaimed.memory_bytes = memory_bytes;
   for (const auto& [id, memory] : memory_.TakeAll()) {
     reclaimed.failures += memory->Release().ok() ? 0 : 1;
   }
-  queues_.TakeAll();
-  domains_.TakeAll();
-  adapters_.TakeAll();
+  return reclaimed;
+}
+
+// Parents begin to close first, so that they take no more children, and are closed when their last child is. Children:
+// what makes connections, then queue pairs, so that no transfer is left; windows before the regions they are bound to.
+Reclaimed Session::CloseObjects(const Closing& closing) {
+  const auto wanted = [only = closing.adapter](const auto& object) {
+    return only == nullptr || &AdapterOf(object) == only;
+  };
+  const auto queues = queues_.TakeIf(wanted);
+  for (const auto& [id, queue] : queues) {
+    queue->EndWaits(MakeError(closing.reason));
+  }
+  CloseAll(adapters_.TakeIf(wanted));
+  CloseAll(domains_.TakeIf(wanted));
+  CloseAll(queues);
+  const auto listeners = listeners_.TakeIf(wanted);
+  for (const auto& [id, listener] : listeners) {
+    listener->Stop();
+  }
+  const auto connectors = connectors_.TakeIf(wanted);
+  for (const auto& [id, connector] : connectors) {
+    connector->Cancel(MakeError(closing.reason));
+  }
+  CloseAll(connectors);
+  CloseAll(listeners);
+  CloseAll(endpoints_.TakeIf(wanted));
+  CloseAll(pairs_.TakeIf(wanted));
+  CloseAll(windows_.TakeIf(wanted));
+  const auto regions = regions_.TakeIf(wanted);
+  for (const auto& [id, region] : regions) {
+    region->SetCloseCause(closing.cause);
+  }
+  CloseAll(regions);
+  mappings_.ReleaseIf(wanted);
+  Reclaimed reclaimed{.regions = regions.size()};
+  for (const auto& [id, region] : regions) {
+    reclaimed.failures += region->deregister_failed() ? 1 : 0;
+  }
   return reclaimed;
 }
 

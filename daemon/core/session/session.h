@@ -1,10 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/error_reason.h"
 #include "base/strong_id.h"
 #include "daemon/core/connection/session_connectors.h"
 #include "daemon/core/connection/session_endpoints.h"
@@ -37,11 +40,31 @@ class Session final : public Lease {
   // Connectors that are not idle, each with the name of its adapter.
   std::vector<std::pair<std::string, ConnectionView>> ViewConnections() const;
 
+  // Tells the owner of cards that were removed, and lets go of them: of what the owner does not close itself after a
+  // grace. A hostile owner cannot delay that. On a reaper, later.
+  void LeaveRemovedCards();
+
  private:
   friend class SessionGuard;
 
   void CancelWaiting() override;
   Reclaimed Reclaim(EndCause cause) override;
+  // What is closed: all of an adapter, or of the session if that is null; and how those who wait, and the counts of
+  // revoked tokens, hear of it.
+  struct Closing {
+    const Adapter* adapter = nullptr;
+    ErrorReason reason = ErrorReason::SESSION_ENDING;
+    std::string_view cause;
+  };
+  // Returns the regions, and those that the card failed to deregister. Memory stays.
+  Reclaimed CloseObjects(const Closing& closing);
+
+  // session_removal.cc
+  void AnnounceRemovals();
+  void Disconnect(const Adapter& adapter);
+  void CloseAfterGrace(const std::shared_ptr<Adapter>& adapter);
+  // Calls `step` on a reaper, unless the session ends before.
+  void Later(std::function<void(Session&)> step);
 
   SessionRequests requests_;
   SessionAdapters adapters_;

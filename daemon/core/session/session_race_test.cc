@@ -1,9 +1,9 @@
 // Many threads use everything concurrently, over a card and a kernel that fail occasionally. After each round nothing
 // must be left, and every accepted request must have completed exactly once.
 //
-// Fault model: registrations, deregistrations and domains that the card refuses; maps, pages, seals and files that the
-// kernel refuses; owners that end, are evicted, lose their connection or die at any moment, and fetch their events or
-// not. Not modelled: a munmap that fails. The seed is printed.
+// Fault model: registrations, deregistrations and domains that the card refuses; cards that are removed; maps, pages,
+// seals and files that the kernel refuses; owners that end, are evicted, lose their connection or die at any moment,
+// and fetch their events or not. Not modelled: a munmap that fails. The seed is printed.
 
 #include <array>
 
@@ -291,15 +291,25 @@ class Round {
       world_.registry.Drain(EndCause::kDaemonStopping);
     }
   }
+  void ReplaceCard() {
+    world_.plan.Unplug("soft0");
+    world_.registry.OnAdapterRemoved();
+    world_.plan.Plug("soft0");
+  }
   void BreakSomething(Random& random) {
     const uint64_t times = 1 + random() % 3;
-    switch (random() % 6) {
+    switch (random() % 8) {
       case 0:
         return world_.plan.FailRegister(MakeError(ErrorReason::DEVICE_FAILED), times);
       case 1:
         return world_.plan.FailDeregister(MakeError(ErrorReason::DEVICE_FAILED), times);
       case 2:
         return world_.plan.FailCreateProtectionDomain(MakeError(ErrorReason::DEVICE_OUT_OF_RESOURCES), times);
+      case 3:
+        return ReplaceCard();
+      case 4:
+        world_.clock.Advance(world_.node.limits.removal_grace);
+        return world_.alarms.RunDue();
       default: {
         static constexpr const char* kMethods[] = {"Map", "Populate", "AddSeals", "CreateMemoryFile"};
         return world_.os.FailNext(kMethods[random() % 4], MakeError(ErrorReason::MEMORY_PAGES_UNAVAILABLE), times);

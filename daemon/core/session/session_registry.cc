@@ -124,6 +124,14 @@ void SessionRegistry::EndExpired() {
   }
 }
 
+void SessionRegistry::OnAdapterRemoved() {
+  node_.reapers.Post([this] {
+    for (const Listed& listed : List()) {
+      listed.session->LeaveRemovedCards();
+    }
+  });
+}
+
 void SessionRegistry::Drain(EndCause cause) {
   node_.draining.store(true);
   {

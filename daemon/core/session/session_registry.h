@@ -46,6 +46,9 @@ class SessionRegistry {
   // periodically.
   void EndExpired();
 
+  // A card was removed. Returns at once, and calls no card: for the thread that reports it.
+  void OnAdapterRemoved();
+
   // Refuses new sessions from now on and ends the open ones.
   void Drain(EndCause cause);
   // False when sessions were still ending at the deadline.

@@ -118,17 +118,20 @@ struct TokensIssued {
   uint64_t remote = 0;
 };
 
+// Cause of tokens that died with what their owner still had on a removed card.
+inline constexpr std::string_view kRemovalCause = "adapter_removed";
+
 struct TokensRevoked {
   uint64_t pairs = 0;
-  // "deregister", "close" or an EndCauseName.
+  // "deregister", "close", kRemovalCause or an EndCauseName.
   std::string_view cause;
 };
 
 // A permission granted, refused or revoked: one line of the audit log. Never contains a token, a ticket or a secret.
 struct Decision {
   // Name of the action: "MemoryService.RegisterMr" for a call; otherwise "connection", "session.end", "fd",
-  // "grant.expire", "policy.reload"; "late.register", "late.deregister", "late.initialize" when a request fails after
-  // its call returned STATUS_PENDING.
+  // "adapter.removed", "grant.expire", "policy.reload"; "late.register", "late.deregister", "late.initialize" when a
+  // request fails after its call returned STATUS_PENDING.
   std::string_view what;
   // Process that made the request; null when the daemon itself decided.
   const Caller* caller = nullptr;

@@ -90,6 +90,9 @@ struct EventFiller {
     wire.mutable_disconnect_event()->set_connector_id(disconnected.connector.value);
     wire.mutable_disconnect_event()->set_disconnect_context(disconnected.context);
   }
+  void operator()(const core::AdapterRemoved& removed) const {
+    wire.mutable_adapter_removed()->set_adapter_id(removed.adapter.value);
+  }
   void operator()(const core::MemoryProgress& progress) const {
     v1::MemoryProgress* const message = wire.mutable_memory_progress();
     message->set_progress_context(progress.context);

@@ -64,6 +64,7 @@ TEST(Convert, EveryOtherEventSaysAllThatItHas) {
        "connect_event { listener_id: 1 listener_context: 2 connector_id: 3 }"},
       {core::ConnectorDisconnected{.connector = {1}, .context = 2},
        "disconnect_event { connector_id: 1 disconnect_context: 2 }"},
+      {core::AdapterRemoved{.adapter = {1}}, "adapter_removed { adapter_id: 1 }"},
       {core::MemoryProgress{.context = 1, .populated_bytes = 2, .size = 3},
        "memory_progress { progress_context: 1 populated_bytes: 2 size: 3 }"},
   };

@@ -66,6 +66,9 @@ struct Matcher {
   std::string operator()(const core::ConnectRequested& /*event*/) { return "a request for a connection"; }
   std::string operator()(const core::ConnectorDisconnected& /*event*/) { return "the end of a connection"; }
 
+  // No card here is removed.
+  std::string operator()(const core::AdapterRemoved& /*event*/) { return "the removal of an adapter"; }
+
   // No allocation here asks for it, or takes long.
   std::string operator()(const core::MemoryProgress& /*event*/) { return "progress that nobody asked for"; }
 };

@@ -203,6 +203,7 @@ class WitnessAdapter final : public DeviceAdapter {
       : counted_(witness.living.adapters), inner_(std::move(inner)), witness_(witness) {}
 
   const NdkAdapterInfo& info() const override { return inner_->info(); }
+  bool removed() const override { return inner_->removed(); }
   absl::StatusOr<IpAddress> LocateQueuePair(std::string_view peer_address) const override {
     return inner_->LocateQueuePair(peer_address);
   }
