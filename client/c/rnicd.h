@@ -223,8 +223,11 @@ struct rnicd_session_options {
   // `why` is valid during the call; its code is ECONNRESET, and its field the daemon's cause, as in "evicted". May be
   // NULL.
   void (*on_session_ended)(void* context, const struct rnicd_error* why);
-  // Passed to the callback.
+  // Passed to the callbacks.
   void* context;
+  // Called at most once, when the card of the session's adapter is gone. What was made on it has ended, memory stays; a
+  // new session may use another card. May be NULL.
+  void (*on_adapter_removed)(void* context);
 };
 
 // Connects to the daemon and opens a session. `options` may be NULL. Adapter and protection domain are opened when

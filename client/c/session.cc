@@ -46,6 +46,9 @@ absl::StatusOr<ClientOptions> SessionOptionsOf(const rnicd_session_options* give
       call(context, &error);
     };
   }
+  if (options.on_adapter_removed != nullptr) {
+    own.on_adapter_removed = [call = options.on_adapter_removed, context = options.context] { call(context); };
+  }
   return own;
 }
 

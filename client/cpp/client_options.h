@@ -57,6 +57,9 @@ struct ClientOptions {
   // The status is SESSION_ENDING with the daemon's cause in ErrorInfo::field, or a transport failure.
   // Must not block.
   std::function<void(const absl::Status&)> on_session_ended;
+  // Called at most once, when the card of the adapter is gone. What was made on it has ended, memory stays; a new
+  // client may use another card. Must not block.
+  std::function<void()> on_adapter_removed;
 };
 
 }  // namespace rnicd::inline client

@@ -7,8 +7,8 @@ import pickle
 import grpc
 import pytest
 import rnicd
-from rnicd import _failures
-from rnicd._proto import error_pb2
+from rnicd import _events, _failures
+from rnicd._proto import error_pb2, session_service_pb2
 
 from daemon import Daemon
 
@@ -174,3 +174,13 @@ def test_a_failure_without_detail_is_grpcs_own():
 
     failure = _failures.of_rpc_error(NoAnswer())
     assert isinstance(failure, rnicd.TimedOut) and isinstance(failure, TimeoutError)
+
+
+def test_a_removed_card_is_told_once_also_to_the_late():
+    router, told = _events.Router(), []
+    router.on_adapter_removed(lambda: told.append("early"))
+    for _ in range(2):
+        removed = session_service_pb2.AdapterRemovedEvent(adapter_id=1)
+        router.dispatch(session_service_pb2.WatchEventsResponse(adapter_removed=removed))
+    router.on_adapter_removed(lambda: told.append("late"))
+    assert told == ["early", "late"]

@@ -192,6 +192,15 @@ TEST_F(BrokenWireTest, EventsOfUnknownObjectsAreIgnored) {
   EXPECT_EQ(ErrorInfoOf(Await(ended.get_future())).field, "after them");
 }
 
+TEST_F(BrokenWireTest, TheRemovalOfTheAdapterIsReported) {
+  std::promise<absl::Status> removed;
+  const auto client = Connect({.on_adapter_removed = [&removed] { removed.set_value(absl::OkStatus()); }});
+  v1::WatchEventsResponse event;
+  event.mutable_adapter_removed()->set_adapter_id(kUnknownId);
+  daemon_.SendEvent(event);
+  EXPECT_TRUE(Await(removed.get_future()).ok());
+}
+
 // The real daemon completes everything before it ends a session.
 TEST_F(BrokenWireTest, EndOfSessionFailsWhatWasNotCompletedAndWhatWouldPend) {
   const auto client = Connect();

@@ -69,6 +69,7 @@ absl::Status Connection::OpenSession() {
   events_ = EventStream::Open(channel_, receivers_,
                               {.end_rings = [rings = rings_](const absl::Status& why) { rings->End(why); },
                                .on_end = options_.on_session_ended,
+                               .on_adapter_removed = options_.on_adapter_removed,
                                .close_request = close_request,
                                .by_progress = options_.callbacks_in_progress});
   return absl::OkStatus();

@@ -11,7 +11,7 @@ namespace rnicd::inline client {
 std::shared_ptr<EventStream> EventStream::Open(std::shared_ptr<Channel> channel, Receivers receivers, Options options) {
   channel->OpenEvents(kWatchEvents.path, v1::WatchEventsRequest().SerializeAsString());
   std::shared_ptr<EventStream> stream(new EventStream(std::move(channel), std::move(receivers), std::move(options)));
-  if (stream->options_.on_end) {
+  if (stream->options_.on_end || stream->options_.on_adapter_removed) {
     stream->ExpectCallbacks();
   }
   return stream;
@@ -168,6 +168,8 @@ void EventStream::CallBack(const v1::WatchEventsResponse& event) {
     options_.close_request(ConnectorId{event.connect_event().connector_id()});
   } else if (event.has_memory_progress()) {
     receivers_.progress->Deliver(event.memory_progress());
+  } else if (event.has_adapter_removed() && options_.on_adapter_removed) {
+    options_.on_adapter_removed();
   }
 }
 

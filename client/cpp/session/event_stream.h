@@ -43,6 +43,8 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
     std::function<void(const absl::Status&)> end_rings;
     // A callback of the program, called once unless Stop came first. May be empty.
     std::function<void(const absl::Status&)> on_end;
+    // A callback of the program, for the one adapter of its session. May be empty.
+    std::function<void()> on_adapter_removed;
     // Closes the connector of a request that nobody takes any more. May wait for the daemon.
     std::function<void(ConnectorId)> close_request;
     // Callbacks run in Progress, and there is no thread.

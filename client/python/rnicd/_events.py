@@ -1,4 +1,4 @@
-"""The session's events: its end, notifications of queues, requests for connections, and peers that disconnected."""
+"""The session's events: its end, notifications of queues, requests for connections, peers and cards that are gone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import queue
 import threading
 import traceback
 import weakref
-from typing import Any, Callable, Deque, Dict, Optional
+from typing import Any, Callable, Deque, Dict, List, Optional
 
 from . import errors
 from ._proto import session_service_pb2 as messages
@@ -26,6 +26,10 @@ def call_back(callback: Callable[[Any], None], argument: Any) -> None:
         traceback.print_exc()
 
 
+def _tell(callback: Callable[[], None]) -> None:
+    callback()
+
+
 class Router:
     """Hands events to those who wait for them. Threads: safe. Callbacks run on the session's event thread."""
 
@@ -34,6 +38,8 @@ class Router:
         self._watched: Dict[tuple[str, int], Callable[[int], None]] = {}
         self._on_end: Optional[Callable[[errors.SessionLost], None]] = None
         self._lost: Optional[errors.SessionLost] = None
+        self._on_removed: List[Callable[[], None]] = []
+        self._removed = False
         self._ended = threading.Event()
         self.strays: Deque[int] = collections.deque()
         """Connectors of requests whose listener is gone: to be closed with the next object that is dropped."""
@@ -63,6 +69,15 @@ class Router:
         if lost is not None:
             callback(lost)
 
+    def on_adapter_removed(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` once, when the card of the session's adapter is gone; at once if it is."""
+        with self._lock:
+            removed = self._removed
+            if not removed:
+                self._on_removed.append(callback)
+        if removed:
+            callback()
+
     def dispatch(self, event: Any) -> None:
         """Handles one event of the stream."""
         kind = event.WhichOneof("event")
@@ -75,6 +90,11 @@ class Router:
         elif kind == "connect_event":
             if not self._notify("listener", event.connect_event.listener_id, event.connect_event.connector_id):
                 self.strays.append(event.connect_event.connector_id)
+        elif kind == "adapter_removed":
+            with self._lock:
+                self._removed, told, self._on_removed = True, self._on_removed, []
+            for one in told:
+                call_back(_tell, one)
         elif kind == "session_ending":
             self.end(errors.SessionLost(event.session_ending.cause))
 

@@ -53,6 +53,10 @@ class Session(SessionBase):
         """Calls `callback` once when the session ends without `close`. It runs on the event thread: do not block."""
         self._link.call_when_lost(callback)
 
+    def on_adapter_removed(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` once when the card is gone: what was made on it has ended, memory stays. As `on_lost`."""
+        self._link.events.on_adapter_removed(callback)
+
     def list_adapters(self) -> List[_info.AdapterSummary]:
         """Every card of the node."""
         return self._link.run(_info.list_adapters(self._link))

@@ -29,6 +29,10 @@ class Session(SessionBase):
         """Calls `callback` once when the session ends without `close`, in the event loop."""
         self._link.call_when_lost(callback)
 
+    def on_adapter_removed(self, callback: Callable[[], None]) -> None:
+        """As `rnicd.Session.on_adapter_removed`, in the event loop."""
+        self._link.events.on_adapter_removed(callback)
+
     async def list_adapters(self) -> List[_info.AdapterSummary]:
         """As `rnicd.Session.list_adapters`."""
         return await self._link.run(_info.list_adapters(self._link))
