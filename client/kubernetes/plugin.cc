@@ -51,11 +51,11 @@ Plugin::Plugin(Config config, std::function<void(const absl::Status&)> on_failur
       random_(std::make_unique<KernelRandom>()),
       daemon_(config_.admin_socket_dir, std::max(config_.daemon_timeout, kShortestCallTimeout)),
       file_(config_.state_dir),
-      keeper_(
-          daemon_, file_, *random_, logger_,
-          WithOffer(config_.grants, [this](const GrantRecord& record) {
-            return watch_.OfferedBytes(record.resource, record.device_ids);
-          })),
+      keeper_(daemon_, file_, *random_, logger_,
+              WithOffer(config_.grants,
+                        [this](const GrantRecord& record) {
+                          return watch_.OfferedBytes(record.resource, record.device_ids);
+                        })),
       watch_(daemon_, clock_, logger_,
              {.resources = config_.resources,
               .pool_bytes = config_.pool_bytes,

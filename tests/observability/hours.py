@@ -50,6 +50,11 @@ class Hour:
         """Until the page has this line."""
         wait_for(line, lambda: line in fetch(self.daemon.page).splitlines())
 
+    def wait_without(self, series):
+        """Until the page has no line of this series."""
+        wait_for(f"the end of {series}",
+                 lambda: not any(line.startswith(series) for line in fetch(self.daemon.page).splitlines()))
+
     def _reading(self):
         try:
             page = fetch(self.daemon.page)

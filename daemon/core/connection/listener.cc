@@ -63,15 +63,15 @@ std::shared_ptr<provider::ConnectorListener> Listener::OnRequest(provider::Conne
     if (!listening_.has_value() || listening_->paused || stopped_) {
       return nullptr;
     }
+    // Before its owner hears of it, and may ask.
+    ++listening_->reported;
   }
   const std::shared_ptr<Lease> lease = lease_.lock();
-  if (lease == nullptr) {
-    return nullptr;
-  }
-  std::shared_ptr<provider::ConnectorListener> taken = take_(*this, std::move(request));
+  std::shared_ptr<provider::ConnectorListener> taken = lease != nullptr ? take_(*this, std::move(request)) : nullptr;
   MutexLock lock(mutex_);
-  if (listening_.has_value()) {
-    ++(taken != nullptr ? listening_->reported : listening_->refused);
+  if (taken == nullptr && listening_.has_value()) {
+    --listening_->reported;
+    ++listening_->refused;
   }
   return taken;
 }

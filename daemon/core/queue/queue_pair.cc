@@ -164,7 +164,7 @@ absl::Status QueuePair::CheckUntied() const {
 
 // The card may report that, too.
 void QueuePair::LoseCard() {
-  const bool had_peer = device_->state() != QueuePairState::kInit;
+  const bool had_peer = device_->state() == QueuePairState::kReadyToSend;
   device_->Flush();
   if (had_peer) {
     OnPeerDisconnected();

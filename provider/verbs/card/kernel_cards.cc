@@ -41,8 +41,13 @@ bool KernelCards::HasFile(const CardId& card) { return card.instance == 0 || Ins
 
 std::vector<CardId> KernelCards::List() {
   std::vector<CardId> cards;
+  // One that has just gone has no entry any more.
+  const bool has_entries = EntryNumber(kClass) != 0;
   for (const ibv_device* device : DeviceList()) {
-    cards.push_back(IdOf(*device));
+    const CardId card = IdOf(*device);
+    if (card.instance != 0 || !has_entries) {
+      cards.push_back(card);
+    }
   }
   return cards;
 }

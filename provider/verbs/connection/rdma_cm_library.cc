@@ -79,16 +79,13 @@ struct LibraryOpening {
 
 // Closes a card under the library, which may go on to use the numbers of both descriptors: every command fails then.
 // Does nothing where the library has closed it.
-void TakeDescriptors(int cmd_fd, const LibraryOpening& opening) {
+void TakeDescriptors(int cmd_fd, const LibraryOpening& opening, const UniqueFd& nothing) {
   struct stat facts = {};
   if (fstat(cmd_fd, &facts) != 0 || facts.st_rdev != opening.device || facts.st_ino != opening.inode) {
     return;
   }
-  const UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   for (const int descriptor : {cmd_fd, opening.async_fd}) {
-    if (nothing.valid()) {
-      dup3(nothing.get(), descriptor, O_CLOEXEC);
-    }
+    dup3(nothing.get(), descriptor, O_CLOEXEC);
   }
 }
 
@@ -133,6 +130,8 @@ class RdmaCmImplementation final : public RdmaCm {
   }
   int Bind(rdma_cm_id* id, const NetworkAddress& address) override {
     sockaddr_storage storage = ToSocketAddress(address);
+    // In it the library opens cards, and closes those that are gone.
+    MutexLock lock(mutex_);
     const int error = ErrnoOf(rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&storage)));
     if (id->verbs != nullptr) {
       Remember(*id->verbs);
@@ -173,17 +172,16 @@ class RdmaCmImplementation final : public RdmaCm {
     std::erase_if(opened_, [&](const auto& opening) {
       const bool is_of_card = opening.second.file == card.file;
       if (is_of_card) {
-        TakeDescriptors(opening.first, opening.second);
+        TakeDescriptors(opening.first, opening.second, nothing_);
       }
       return is_of_card;
     });
   }
 
  private:
-  void Remember(const ibv_context& context) {
+  void Remember(const ibv_context& context) RNICD_REQUIRES(mutex_) {
     struct stat facts = {};
     if (fstat(context.cmd_fd, &facts) == 0) {
-      MutexLock lock(mutex_);
       opened_[context.cmd_fd] = {.file = context.device->dev_name,
                                  .async_fd = context.async_fd,
                                  .device = facts.st_rdev,
@@ -191,6 +189,8 @@ class RdmaCmImplementation final : public RdmaCm {
     }
   }
 
+  // Opened before any client can use up the descriptors.
+  const UniqueFd nothing_{open("/dev/null", O_RDONLY | O_CLOEXEC)};
   Mutex mutex_;
   // The key is the descriptor for commands.
   std::map<int, LibraryOpening> opened_ RNICD_GUARDED_BY(mutex_);

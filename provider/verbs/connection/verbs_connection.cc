@@ -69,7 +69,7 @@ void VerbsConnection::Later(void (VerbsConnection::*step)(const absl::Status&), 
 // The kernel takes a queue pair's number unchecked, so it must be one of the card that the id is on.
 bool VerbsConnection::IsOnCard(rdma_cm_id* id) const {
   const VerbsDevice& device = context_->device();
-  return channel_->cm().CardOf(id) == CmCard{.card = device.card().name, .port = device.port()};
+  return !device.removed() && channel_->cm().CardOf(id) == CmCard{.card = device.card().name, .port = device.port()};
 }
 
 absl::Status VerbsConnection::Bind(rdma_cm_id* id, const ConnectionPath& path) {
