@@ -29,7 +29,8 @@ class SharedLibrary : public DaemonTest {
       ADD_FAILURE() << process.status();
       return "";
     }
-    const std::optional<ProcessEnd> end = (*process)->WaitForEnd();
+    // A thousand loads are longer than one answer.
+    const std::optional<ProcessEnd> end = (*process)->WaitForEnd(10 * kTimeout);
     EXPECT_TRUE(end.has_value() && end->exit_code == 0) << (*process)->errors().Text();
     EXPECT_TRUE((*process)->output().WaitForEnd(kTimeout));
     return (*process)->output().Text();
