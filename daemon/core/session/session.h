@@ -41,7 +41,7 @@ class Session final : public Lease {
   std::vector<std::pair<std::string, ConnectionView>> ViewConnections() const;
 
   // Tells the owner of cards that were removed, and lets go of them: of what the owner does not close itself after a
-  // grace. A hostile owner cannot delay that. On a reaper, later.
+  // grace. Behind what its tenant has queued for workers. On a reaper, later.
   void LeaveRemovedCards();
 
  private:
