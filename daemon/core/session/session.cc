@@ -13,14 +13,14 @@ void CloseAll(const Objects& objects) {
   }
 }
 
-const Adapter& AdapterOf(const Adapter& adapter) { return adapter; }
-const Adapter& AdapterOf(const Listener& listener) { return *listener.adapter(); }
+const Adapter* AdapterOf(const Adapter& adapter) { return &adapter; }
+const Adapter* AdapterOf(const Listener& listener) { return listener.adapter().get(); }
 template <typename T>
-const Adapter& AdapterOf(const T& object) {
+const Adapter* AdapterOf(const T& object) {
   if constexpr (requires { object.domain(); }) {
-    return object.domain()->adapter();
+    return &object.domain()->adapter();
   } else {
-    return object.adapter();
+    return &object.adapter();
   }
 }
 
@@ -91,7 +91,7 @@ Reclaimed Session::Reclaim(EndCause cause) {
 // what makes connections, then queue pairs, so that no transfer is left; windows before the regions they are bound to.
 Reclaimed Session::CloseObjects(const Closing& closing) {
   const auto wanted = [only = closing.adapter](const auto& object) {
-    return only == nullptr || &AdapterOf(object) == only;
+    return only == nullptr || AdapterOf(object) == only;
   };
   const auto queues = queues_.TakeIf(wanted);
   for (const auto& [id, queue] : queues) {
