@@ -184,7 +184,7 @@ TEST_F(ConnectionTest, NothingIsLeftOfASessionThatEndsInTheMiddle) {
   EXPECT_THAT(Result(pending), FailsWith(ErrorReason::SESSION_ENDING));
   server_.WaitEvent<ConnectorDisconnected>();
   world_.End(server_.session);
-  EXPECT_EQ(world_.Held(), "");
+  EXPECT_TRUE(Eventually([&] { return world_.Held().empty(); })) << world_.Held();
 }
 
 }  // namespace
