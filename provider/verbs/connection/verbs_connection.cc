@@ -124,11 +124,15 @@ absl::Status VerbsConnection::Connect(DeviceQueuePair& pair, const ConnectionPat
 }
 
 absl::Status VerbsConnection::CompleteConnect(const ConnectionOffer& offer) {
+  absl::Status begun = Begin(State::kAnswered, State::kCompleting);
+  // Looked for second, because the peer may withdraw at any moment.
   if (Move(State::kWithdrawn, State::kCompleting)) {
     Later(&VerbsConnection::EndCompleting, MakeError(ErrorReason::CONNECTION_ABORTED));
     return absl::OkStatus();
   }
-  RNICD_RETURN_IF_ERROR(Begin(State::kAnswered, State::kCompleting));
+  if (!begun.ok()) {
+    return begun;
+  }
   Later(&VerbsConnection::EndCompleting, FollowRoute(offer));
   return absl::OkStatus();
 }
@@ -224,9 +228,11 @@ absl::Status VerbsConnection::Reject(std::string_view private_data) {
 
 // One that cannot tell its peer is disconnected all the same.
 absl::Status VerbsConnection::Disconnect() {
-  const bool answers = Move(State::kPeerGone, State::kEnded);
-  if (!answers) {
-    RNICD_RETURN_IF_ERROR(Begin(State::kEstablished, State::kDisconnecting));
+  absl::Status begun = Begin(State::kEstablished, State::kDisconnecting);
+  // Looked for second, because the peer may disconnect at any moment.
+  const bool answers = !begun.ok() && Move(State::kPeerGone, State::kEnded);
+  if (!begun.ok() && !answers) {
+    return begun;
   }
   MutexLock lock(mutex_);
   if (channel_->cm().Disconnect(id_->raw()) != 0 && !answers) {
