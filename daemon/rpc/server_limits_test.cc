@@ -176,6 +176,8 @@ TEST_F(ServerTimeTest, AClientThatNeverReadsItsResponseIsHungUpOn) {
 TEST_F(ServerTimeTest, AClientThatOpensNoWindowIsHungUpOn) {
   TestClient client(Connect(), {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0}});
   client.Call("/echo", "never read");
+  ASSERT_TRUE(client.Flush());
+  ASSERT_TRUE(Eventually([&] { return handler_->begun() == 1; })) << "a ping may overtake the call";
   const auto pass_after_a_ping = [&](milliseconds time) {
     const int pings = client.pings();
     nghttp2_submit_ping(client.session(), NGHTTP2_FLAG_NONE, nullptr);
