@@ -33,6 +33,7 @@ std::optional<int> SpecialErrnoOf(ErrorReason reason) {
     case ErrorReason::RATE_LIMITED:
     case ErrorReason::REQUEST_BUDGET:
     case ErrorReason::DAEMON_DRAINING:
+    case ErrorReason::DAEMON_HANDED_OVER:
     case ErrorReason::QUEUE_FULL:
       return EAGAIN;
     case ErrorReason::MESSAGE_TOO_LARGE:

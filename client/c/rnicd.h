@@ -897,6 +897,8 @@ enum rnicd_reason {
   RNICD_REASON_GRANT_REFUSED = 10,
   // more calls or connections than the caller may make now
   RNICD_REASON_RATE_LIMITED = 11,
+  // another daemon has taken over, and opens the sessions now; connect again
+  RNICD_REASON_DAEMON_HANDED_OVER = 12,
 
   // --- Ids
   // no object with this id belongs to the session

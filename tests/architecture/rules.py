@@ -94,6 +94,7 @@ ARROWS = {
         "daemon/core/connection", "daemon/core/ring", "daemon/core/queue", "daemon/core/region", "daemon/core/memory", "daemon/core/request",
         "daemon/core/tenant", "provider/api", "ring", "base/files", "base",
     ],
+    "daemon/core/generation": ["daemon/core/session", "daemon/core/request", "daemon/core/tenant", "base"],
     "daemon/rings": ["daemon/core/", "ring", "base/ndk", "base/files", "base"],
     "daemon/health": ["provider/api", "base/ndk", "base/system", "base"],
     "daemon/audit": ["daemon/core/", "log", "base/files", "base/system", "base"],
@@ -123,7 +124,12 @@ ARROWS = {
     "daemon/pipes": [
         "daemon/door", "daemon/core/", "log", "wire", "base/secrets", "base/files", "base/system", "base", "proto",
     ],
-    "daemon/transport": ["daemon/door", "daemon/core/", "log", "wire", "base/files", "base/system", "base", "proto"],
+    # Identity of callers.
+    "daemon/transport/identity": ["daemon/core/", "base/files", "base"],
+    "daemon/transport": [
+        "daemon/transport/identity", "daemon/door", "daemon/core/", "log", "wire", "base/files", "base/system", "base", "proto",
+    ],
+    "daemon/handover": ["daemon/transport", "daemon/core/", "log", "base/files", "base/system", "base", "proto"],
     "daemon/server": ["daemon/rpc/", "daemon/gate", "daemon/door", "wire", "daemon/core/", "log", "base", "proto"],
     # The program: flags and the cards they name, what each system has of its own, what watches the daemon, and the program
     # that joins all.
@@ -133,15 +139,19 @@ ARROWS = {
         "base/secrets", "base/files", "base/system", "base/flags", "base",
     ],
     "daemon/app/host": [
-        "daemon/app/config", "daemon/transport", "daemon/pipes", "daemon/door", "daemon/sandbox", "daemon/health",
+        "daemon/app/config", "daemon/handover", "daemon/transport", "daemon/pipes", "daemon/door", "daemon/sandbox", "daemon/health",
         "daemon/core/", "log", "provider/soft/net", "provider/verbs/card", "base/secrets", "base/files", "base/system", "base",
     ],
     "daemon/app/observing": [
         "daemon/app/host", "daemon/rpc/", "daemon/rings", "daemon/metrics", "daemon/status_page", "daemon/audit",
         "daemon/health", "daemon/core/", "log", "provider/api", "base/system", "base",
     ],
+    "daemon/app/generation": [
+        "daemon/app/host", "daemon/app/config", "daemon/handover", "daemon/transport", "daemon/service/", "daemon/policy",
+        "daemon/core/", "log", "base/secrets", "base/files", "base/system", "base", "proto",
+    ],
     "daemon/app": [
-        "daemon/app/observing", "daemon/app/host", "daemon/app/config", "daemon/server", "daemon/service/", "daemon/gate",
+        "daemon/app/generation", "daemon/app/observing", "daemon/app/host", "daemon/app/config", "daemon/server", "daemon/service/", "daemon/gate",
         "daemon/door", "daemon/metrics", "daemon/audit", "daemon/policy", "daemon/core/", "daemon/health", "daemon/rings",
         "log", "log/library_log", "provider/api", "base/secrets", "base/files", "base/system", "base/flags", "base",
     ],
@@ -204,6 +214,7 @@ UNIT_TEST_ARROWS = ["provider/api", "provider/soft", "provider/decorator", "base
 # Folders that may see only some of the generated headers.
 PROTO_SUBSETS = {
     "daemon/transport": ["rnicd/v1/fd_channel.pb.h", "rnicd/v1/error.pb.h"],
+    "daemon/handover": ["rnicd/v1/handover.pb.h"],
     "daemon/pipes": ["rnicd/v1/pipe_channel.pb.h", "rnicd/v1/error.pb.h"],
 }
 

@@ -75,6 +75,30 @@ absl::StatusOr<MemoryPool::Given> MemoryPool::Give(uint64_t bytes, const std::op
   return given;
 }
 
+std::vector<FreshMemory> MemoryPool::Suspend() {
+  std::vector<FreshMemory> freed;
+  MutexLock lock(mutex_);
+  making_charge_.Refund();
+  for (Class& each : classes_) {
+    each.suspended = true;
+    for (File& file : each.ready) {
+      freed.push_back(std::move(file.memory));
+    }
+    each.ready.clear();
+  }
+  return freed;
+}
+
+void MemoryPool::Resume() {
+  {
+    MutexLock lock(mutex_);
+    for (Class& each : classes_) {
+      each.suspended = false;
+    }
+  }
+  changed_.NotifyAll();
+}
+
 void MemoryPool::CountMiss(uint64_t page_bytes) {
   const auto missed = std::ranges::find(served_, page_bytes, &Service::page_bytes);
   if (missed != served_.end()) {
@@ -161,7 +185,8 @@ absl::Status MemoryPool::Swap(Evicted& parted, absl::FunctionRef<absl::Status()>
 std::optional<size_t> MemoryPool::MissingClass() const {
   for (size_t step = 0; step < classes_.size(); ++step) {
     const size_t index = (first_ + step) % classes_.size();
-    if (classes_[index].ready.size() < classes_[index].wanted.files) {
+    const Class& candidate = classes_[index];
+    if (!candidate.suspended && candidate.ready.size() < candidate.wanted.files) {
       return index;
     }
   }

@@ -83,6 +83,9 @@ class MemoryPool {
   // Errors: of `charge`, with the pool as it was.
   absl::StatusOr<Given> Give(uint64_t bytes, const std::optional<PageWish>& wish,
                              absl::FunctionRef<absl::Status()> charge);
+  // Gives up all files, also the one that is being made, and makes no others until Resume. Freeing them takes long.
+  std::vector<FreshMemory> Suspend();
+  void Resume();
 
   // Makes a piece of a file that is missing.
   Piece RefillPiece();
@@ -111,6 +114,7 @@ class MemoryPool {
   struct Class {
     PoolClass wanted;
     std::vector<File> ready;
+    bool suspended = false;
   };
   // What the pool gives up for a session: files, and the room of the one that is being made.
   struct Evicted {

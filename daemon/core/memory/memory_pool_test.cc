@@ -276,6 +276,22 @@ TEST_F(MemoryPoolTest, TheThreadRefillsWhatGaveWay) {
   EXPECT_EQ(Ready(pool), std::vector<uint32_t>{2});
 }
 
+TEST_F(MemoryPoolTest, ASuspendedPoolHasNothingUntilItResumes) {
+  MemoryPool pool(os_, node_, {Files(kMiB, 3)});
+  while (Ready(pool) != std::vector<uint32_t>{2}) {
+    ASSERT_NE(pool.RefillPiece().bytes, 0u);
+  }
+  ASSERT_NE(pool.RefillPiece().bytes, 0u);
+  EXPECT_EQ(pool.Suspend().size(), 2u);
+  EXPECT_EQ(node_->used(Resource::kMemoryBytes), 0u);
+  Refill(pool);
+  EXPECT_EQ(Ready(pool), std::vector<uint32_t>{0});
+  EXPECT_FALSE(Take(pool, kMiB).has_value());
+  pool.Resume();
+  Refill(pool);
+  EXPECT_EQ(Ready(pool), std::vector<uint32_t>{3});
+}
+
 TEST(PoolRefiller, RestsForItsShareOfACoreAndItsRate) {
   using std::chrono::microseconds;
   const RefillBounds bounds = {.cpu_percent = 25, .bytes_per_second = 100 * kMiB};

@@ -27,6 +27,9 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Open(const Caller& cal
   std::shared_ptr<Session> session;
   {
     MutexLock lock(mutex_);
+    if (handed_over_.has_value()) {
+      return MakeError(ErrorReason::DAEMON_HANDED_OVER);
+    }
     // Both under the lock: a thread that drains, or closes or binds the tenant, ends every session listed after that.
     if (stopping_ || node_.draining.load()) {
       return MakeError(ErrorReason::DAEMON_DRAINING);
@@ -50,6 +53,9 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::Join(SessionId id, con
   MutexLock lock(mutex_);
   const auto found = sessions_.find(id);
   if (found == sessions_.end() || found->second.session->owner().process != caller.process) {
+    if (handed_over_.has_value() && !handed_over_->sessions.contains(caller.process)) {
+      return MakeError(ErrorReason::DAEMON_HANDED_OVER);
+    }
     return MakeError(ErrorReason::SESSION_NOT_FOUND, "session_id");
   }
   ++found->second.connections;
@@ -78,9 +84,61 @@ void SessionRegistry::End(const std::shared_ptr<Session>& session, EndCause caus
 }
 
 void SessionRegistry::Forget(SessionId id) {
+  ProcessKey process;
+  std::function<void(const ProcessKey&)> on_gone;
+  {
+    MutexLock lock(mutex_);
+    const auto found = sessions_.find(id);
+    // Each of several calls of End forgets it.
+    if (found == sessions_.end()) {
+      return;
+    }
+    process = found->second.session->owner().process;
+    sessions_.erase(found);
+    changed_.NotifyAll();
+    if (IsGone(process)) {
+      on_gone = handed_over_->on_gone;
+    }
+  }
+  if (on_gone != nullptr) {
+    on_gone(process);
+  }
+}
+
+bool SessionRegistry::IsGone(const ProcessKey& process) {
+  if (!handed_over_.has_value()) {
+    return false;
+  }
+  const auto left = handed_over_->sessions.find(process);
+  if (--left->second > 0) {
+    return false;
+  }
+  handed_over_->sessions.erase(left);
+  return true;
+}
+
+std::vector<ProcessKey> SessionRegistry::HandOver(std::function<void(const ProcessKey&)> on_gone) {
+  std::vector<ProcessKey> processes;
   MutexLock lock(mutex_);
-  sessions_.erase(id);
-  changed_.NotifyAll();
+  handed_over_ = HandedOver{.sessions = {}, .on_gone = std::move(on_gone)};
+  for (const auto& [id, entry] : sessions_) {
+    if (++handed_over_->sessions[entry.session->owner().process] == 1) {
+      processes.push_back(entry.session->owner().process);
+    }
+  }
+  return processes;
+}
+
+void SessionRegistry::TakeBack() {
+  // Destroyed without the lock, because what `on_gone` holds is not known here.
+  std::optional<HandedOver> before;
+  MutexLock lock(mutex_);
+  before.swap(handed_over_);
+}
+
+bool SessionRegistry::Holds(const ProcessKey& process) const {
+  MutexLock lock(mutex_);
+  return handed_over_.has_value() && handed_over_->sessions.contains(process);
 }
 
 void SessionRegistry::EndAllOf(const ProcessKey& process, EndCause cause) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,10 +26,11 @@ class SessionRegistry {
   explicit SessionRegistry(Node& node) : node_(node) {}
 
   // `grant` is the secret of a grant, or empty. Errors: QUOTA_SESSIONS, DAEMON_DRAINING, TENANT_REFUSED, GRANT_REFUSED,
-  // FIELD_OUT_OF_RANGE for a label that is too long or not printable.
+  // DAEMON_HANDED_OVER, FIELD_OUT_OF_RANGE for a label that is too long or not printable.
   absl::StatusOr<std::shared_ptr<Session>> Open(const Caller& caller, const std::string& label,
                                                 std::string_view grant = {});
-  // Errors: SESSION_NOT_FOUND, also for a session of another process.
+  // Errors: SESSION_NOT_FOUND, also for a session of another process. DAEMON_HANDED_OVER when the process has no
+  // session here and may have one in a newer generation of the daemon.
   absl::StatusOr<std::shared_ptr<Session>> Join(SessionId id, const Caller& caller);
 
   // Open and Join count the calling connection; this uncounts it. When the last one closes, the session ends.
@@ -54,6 +56,15 @@ class SessionRegistry {
   // False when sessions were still ending at the deadline.
   bool WaitUntilEmpty(Instant deadline);
 
+  // From now on a newer generation of the daemon opens sessions, and this one refuses to. Returns the processes that
+  // have some here. `on_gone` is called for each of them once, when the last of its sessions has ended; on any thread,
+  // also before this has returned, and it must not block.
+  std::vector<ProcessKey> HandOver(std::function<void(const ProcessKey&)> on_gone);
+  // As before HandOver. A call of `on_gone` may still be in progress.
+  void TakeBack();
+  // Whether the process has a session here, since HandOver.
+  bool Holds(const ProcessKey& process) const;
+
   struct Listed {
     std::shared_ptr<Session> session;
     uint32_t connections = 0;
@@ -67,7 +78,15 @@ class SessionRegistry {
     uint32_t connections = 0;
   };
 
+  // Sessions of each process, when a newer generation of the daemon opens new ones.
+  struct HandedOver {
+    std::map<ProcessKey, uint64_t> sessions;
+    std::function<void(const ProcessKey&)> on_gone;
+  };
+
   void Forget(SessionId id);
+  // Whether this was the process's last session.
+  bool IsGone(const ProcessKey& process) RNICD_REQUIRES(mutex_);
 
   Node& node_;
   mutable Mutex mutex_;
@@ -75,6 +94,7 @@ class SessionRegistry {
   std::map<SessionId, Entry> sessions_ RNICD_GUARDED_BY(mutex_);
   // True since Drain; an operator cannot undo it.
   bool stopping_ RNICD_GUARDED_BY(mutex_) = false;
+  std::optional<HandedOver> handed_over_ RNICD_GUARDED_BY(mutex_);
 };
 
 }  // namespace rnicd::core

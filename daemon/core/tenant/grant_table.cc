@@ -62,6 +62,10 @@ absl::Status CheckName(const std::string& name) {
 
 }  // namespace
 
+absl::Status GrantTable::CheckHere() const {
+  return handed_over_ ? MakeError(ErrorReason::DAEMON_HANDED_OVER) : absl::OkStatus();
+}
+
 absl::Status GrantTable::CheckFree(const GrantTerms& terms) const {
   if (grants_.size() >= kMaxGrants) {
     return MakeError(
@@ -94,6 +98,7 @@ GrantId GrantTable::NewId() {
 absl::StatusOr<IssuedGrant> GrantTable::Create(const GrantTerms& terms, const MakeTenant& make) {
   RNICD_RETURN_IF_ERROR(CheckName(terms.name));
   MutexLock lock(mutex_);
+  RNICD_RETURN_IF_ERROR(CheckHere());
   RNICD_RETURN_IF_ERROR(CheckFree(terms));
   const GrantId id = terms.renewal.has_value() ? terms.renewal->id : NewId();
   IssuedGrant issued{.id = id, .secret = {}, .tenant = make(id)};
@@ -102,13 +107,15 @@ absl::StatusOr<IssuedGrant> GrantTable::Create(const GrantTerms& terms, const Ma
     issued.secret = NewSecret(id, random_);
     digest = SecretDigest::Of(issued.secret);
   }
-  GrantView view{.id = id, .created = clock_.Now(), .tenant = issued.tenant, .devices = terms.devices};
+  const Instant now = clock_.Now();
+  const auto age = terms.renewal.has_value() ? terms.renewal->age : std::chrono::milliseconds(0);
+  GrantView view{.id = id, .created = now - age, .tenant = issued.tenant, .devices = terms.devices};
   if (terms.door) {
     issued.tenant->door().Make();
   }
   view.tenant->BindTo(terms.pod_uid);
   if (terms.lifetime.count() > 0) {
-    view.expiry = view.created + terms.lifetime;
+    view.expiry = now + terms.lifetime;
   }
   devices_ += CountOf(terms.devices);
   names_.insert(terms.name);
@@ -154,6 +161,7 @@ std::shared_ptr<Tenant> GrantTable::RemoveEntry(std::map<GrantId, Entry>::iterat
 
 absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Revoke(GrantId id) {
   MutexLock lock(mutex_);
+  RNICD_RETURN_IF_ERROR(CheckHere());
   const auto found = grants_.find(id);
   if (found == grants_.end()) {
     return MakeError(ErrorReason::GRANT_NOT_FOUND, "grant_id");
@@ -163,6 +171,7 @@ absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Revoke(GrantId id) {
 
 absl::StatusOr<std::shared_ptr<Tenant>> GrantTable::Bind(GrantId id, const std::string& pod_uid) {
   MutexLock lock(mutex_);
+  RNICD_RETURN_IF_ERROR(CheckHere());
   const auto found = grants_.find(id);
   if (found == grants_.end()) {
     return MakeError(ErrorReason::GRANT_NOT_FOUND, "grant_id");
@@ -207,6 +216,36 @@ std::vector<std::shared_ptr<Tenant>> GrantTable::Tenants() const {
     }
   }
   return tenants;
+}
+
+std::vector<HandedGrant> GrantTable::HandOver() {
+  using std::chrono::milliseconds;
+  std::vector<HandedGrant> grants;
+  MutexLock lock(mutex_);
+  handed_over_ = true;
+  const Instant now = clock_.Now();
+  for (const auto& [id, entry] : grants_) {
+    const std::shared_ptr<Tenant>& tenant = entry.view.tenant;
+    const std::optional<Instant>& expiry = entry.view.expiry;
+    const auto left = expiry.has_value() ? std::chrono::ceil<milliseconds>(*expiry - now) : milliseconds(0);
+    // One that is over ends here, with its sessions.
+    if (!expiry.has_value() || left.count() > 0) {
+      const auto age = std::chrono::floor<milliseconds>(now - entry.view.created);
+      grants.push_back({.name = entry.name,
+                        .pod_uid = tenant->pod_uid(),
+                        .lifetime = left,
+                        .limits = tenant->limits(),
+                        .renewal = GrantRenewal{.id = id, .digest = entry.digest, .age = age},
+                        .devices = entry.view.devices,
+                        .door = tenant->door().exists()});
+    }
+  }
+  return grants;
+}
+
+void GrantTable::TakeBack() {
+  MutexLock lock(mutex_);
+  handed_over_ = false;
 }
 
 }  // namespace rnicd::core

@@ -34,6 +34,8 @@ struct GrantRenewal {
   GrantId id;
   // Empty for a grant with a door.
   std::optional<SecretDigest> digest;
+  // Time since it was issued; 0 where that is not known.
+  std::chrono::milliseconds age{0};
 };
 
 // The terms of a grant, as its issuer requests them.
@@ -53,6 +55,9 @@ struct GrantTerms {
   // Its bearers come through a door; it has no secret.
   bool door = false;
 };
+
+// A grant as one generation of the daemon gives it to the next: with its renewal, and the lifetime that is left.
+using HandedGrant = GrantTerms;
 
 // A grant as returned to its issuer, once. The secret is stored nowhere; that of a renewed grant is unknown, and empty
 // here, as that of a grant with a door.
@@ -80,17 +85,18 @@ class GrantTable {
   GrantTable(RandomSource& random, const Clock& clock) : random_(random), clock_(clock) {}
 
   // `make` creates the tenant. Errors: FIELD_OUT_OF_RANGE, GRANT_NAME_TAKEN (field "name", or "renewal.grant_id" when
-  // the id is taken), QUOTA_GRANTS (field "devices" when there are too many of these).
+  // the id is taken), QUOTA_GRANTS (field "devices" when there are too many of these), DAEMON_HANDED_OVER.
   using MakeTenant = std::function<std::shared_ptr<Tenant>(GrantId)>;
   absl::StatusOr<IssuedGrant> Create(const GrantTerms& terms, const MakeTenant& make);
   // Errors: GRANT_REFUSED, for every kind of mismatch.
   absl::StatusOr<std::shared_ptr<Tenant>> Present(std::string_view secret, const Caller& caller) const;
   // The tenant of the door that the caller came through. Errors: GRANT_REFUSED.
   absl::StatusOr<std::shared_ptr<Tenant>> Enter(const Caller& caller) const;
-  // Closes the grant's tenant; the caller must end its sessions, and its door. Errors: GRANT_NOT_FOUND.
+  // Closes the grant's tenant; the caller must end its sessions, and its door. Errors: GRANT_NOT_FOUND,
+  // DAEMON_HANDED_OVER.
   absl::StatusOr<std::shared_ptr<Tenant>> Revoke(GrantId id);
   // Binds the grant's tenant as Tenant::BindTo does; the caller must end the sessions that it refuses now. Errors:
-  // GRANT_NOT_FOUND.
+  // GRANT_NOT_FOUND, DAEMON_HANDED_OVER.
   absl::StatusOr<std::shared_ptr<Tenant>> Bind(GrantId id, const std::string& pod_uid);
   // Closes the tenants of all expired grants and returns them; the caller must end their sessions. Forgets the tenants
   // of grants that have ended and are charged with nothing any more.
@@ -100,6 +106,11 @@ class GrantTable {
   // The tenants of all grants, and of those that have ended while something is charged to them: a session that is
   // ending, or memory that some process still has. These are closed, and may share their name with a new grant.
   std::vector<std::shared_ptr<Tenant>> Tenants() const;
+  // All grants, for a newer generation of the daemon. From now on none is made, revoked or bound here: the newer one
+  // would not know.
+  std::vector<HandedGrant> HandOver();
+  // As before HandOver.
+  void TakeBack();
 
  private:
   struct Entry {
@@ -110,6 +121,7 @@ class GrantTable {
     GrantView view;
   };
 
+  absl::Status CheckHere() const RNICD_REQUIRES(mutex_);
   absl::Status CheckFree(const GrantTerms& terms) const RNICD_REQUIRES(mutex_);
   GrantId NewId() RNICD_REQUIRES(mutex_);
   // Removes the grant from all tables, and closes its tenant.
@@ -125,6 +137,7 @@ class GrantTable {
   size_t devices_ RNICD_GUARDED_BY(mutex_) = 0;
   // Tenants of grants that have ended, until they are charged with nothing.
   std::vector<std::shared_ptr<Tenant>> ended_ RNICD_GUARDED_BY(mutex_);
+  bool handed_over_ RNICD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rnicd::core

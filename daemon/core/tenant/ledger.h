@@ -83,6 +83,7 @@ class Ledger {
  public:
   // `parent` may be null; the ledger keeps it alive.
   Ledger(const Limits& limits, std::shared_ptr<Ledger> parent);
+  ~Ledger();
 
   // Charges `amount` and its heap bytes here and in every ancestor, or nowhere. Errors: the resource's QUOTA_ reason
   // with its figures; QUOTA_HEAP_BYTES.
@@ -94,18 +95,47 @@ class Ledger {
 
   // Charges `amount` and no heap bytes to this owner only; its parent's holdings are counted by other rules.
   absl::Status TakeAlone(Resource resource, uint64_t amount);
-  void GiveAlone(Resource resource, uint64_t amount) { used_[static_cast<size_t>(resource)].fetch_sub(amount); }
+  void GiveAlone(Resource resource, uint64_t amount) { own_[static_cast<size_t>(resource)].fetch_sub(amount); }
 
-  uint64_t used(Resource resource) const { return used_[static_cast<size_t>(resource)].load(); }
+  // What is held here and in other generations of the daemon.
+  uint64_t used(Resource resource) const;
   uint64_t limit(Resource resource) const { return limits_[static_cast<size_t>(resource)].load(); }
   bool empty() const;
   // Holdings above a lowered limit stay; nothing is added until they are below it again.
   void SetLimits(const Limits& limits);
 
+  // --- For an owner whom several generations of the daemon serve (daemon/core/generation). This owner only: its parent
+  // is shared by figures of its own. ---
+
+  static constexpr uint64_t kNoCap = UINT64_MAX;
+  // What is held here.
+  uint64_t own(Resource resource) const { return own_[static_cast<size_t>(resource)].load(); }
+  // Caps what may be held here, besides the limit; kNoCap for no cap. Returns the cap in force, which covers what is
+  // held: a take that is not covered has failed, or will. One thread at a time.
+  uint64_t SetCap(Resource resource, uint64_t most);
+  uint64_t cap(Resource resource) const;
+  // The highest cap with which a take would have passed that only the cap has refused since the last call, or 0.
+  uint64_t TakeRefused(Resource resource);
+  // Counts what another generation holds, be it above the limit. Returns what it counted: less where it would wrap.
+  uint64_t AddForeign(Resource resource, uint64_t amount);
+  // The same, within the limit: counts as much as fits.
+  uint64_t TakeForeign(Resource resource, uint64_t amount);
+  void GiveForeign(Resource resource, uint64_t amount);
+
  private:
+  struct Shared;
+
+  // Made when it is first needed: sessions have none.
+  Shared& MakeShared();
+  // Whether the owner may hold `amount` more when it holds `before` here.
+  bool Fits(Resource resource, uint64_t before, uint64_t amount) const;
+  absl::Status Refusal(Resource resource, uint64_t before, uint64_t amount);
+
   std::array<std::atomic<uint64_t>, kResourceCount> limits_{};
   const std::shared_ptr<Ledger> parent_;
-  std::array<std::atomic<uint64_t>, kResourceCount> used_{};
+  std::array<std::atomic<uint64_t>, kResourceCount> own_{};
+  // Owned; never changes once it is set.
+  std::atomic<Shared*> shared_{nullptr};
 };
 
 // An amount charged to a ledger, refunded when this is destroyed. Empty when default made or moved from.

@@ -91,15 +91,36 @@ absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::TenantOf(const Caller& 
   if (rule == nullptr) {
     return MakeError(ErrorReason::TENANT_REFUSED);
   }
-  std::string name = TenantName(*rule, caller);
+  return Make(TenantName(*rule, caller), rule->name, rule->limits, TenantPodUid(*rule, caller));
+}
+
+const std::shared_ptr<Tenant>& TenantDirectory::Make(const std::string& name, const std::string& rule,
+                                                     const TenantLimits& limits, std::string pod_uid) {
   OfPolicy& of_policy = tenants_[name];
   if (of_policy.tenant == nullptr) {
-    of_policy = {.tenant = std::make_shared<Tenant>(name, rule->name, GrantId{}, next_number_++, rule->limits, node_,
-                                                    clock_, tallies_.Open(name)),
-                 .pod_uid = TenantPodUid(*rule, caller)};
+    of_policy = {.tenant = std::make_shared<Tenant>(name, rule, GrantId{}, next_number_++, limits, node_, clock_,
+                                                    tallies_.Open(name)),
+                 .pod_uid = std::move(pod_uid)};
     Join(of_policy);
   }
   return of_policy.tenant;
+}
+
+std::shared_ptr<Tenant> TenantDirectory::Named(const std::string& name, const std::string& rule,
+                                               const std::string& pod_uid) {
+  // The other generation has seen a process in it.
+  if (!pod_uid.empty()) {
+    pods_seen_.store(true);
+  }
+  MutexLock lock(mutex_);
+  const TenantRule* const found = RuleNamed(rule);
+  return Make(name, rule, found == nullptr ? TenantLimits{} : found->limits, pod_uid);
+}
+
+std::string TenantDirectory::PodUidOf(const Tenant& tenant) const {
+  MutexLock lock(mutex_);
+  const auto found = tenants_.find(tenant.name());
+  return found == tenants_.end() || found->second.tenant.get() != &tenant ? std::string() : found->second.pod_uid;
 }
 
 absl::StatusOr<std::shared_ptr<Tenant>> TenantDirectory::TenantOfDoor(const Caller& caller) const {

@@ -63,6 +63,15 @@ class TenantDirectory {
   absl::StatusOr<std::shared_ptr<Tenant>> BindGrant(GrantId id, const std::string& pod_uid, const Caller& caller);
   std::vector<GrantView> Grants() const { return grants_.List(); }
 
+  // What a newer generation of the daemon gets; see GrantTable.
+  std::vector<HandedGrant> HandOverGrants() { return grants_.HandOver(); }
+  void TakeBackGrants() { grants_.TakeBack(); }
+  // The tenant of the policy that another generation has, made if it is not here; it has no limits while the policy has
+  // no such rule. `pod_uid`: of the pod that it stands for, or empty.
+  std::shared_ptr<Tenant> Named(const std::string& name, const std::string& rule, const std::string& pod_uid);
+  // UID of the pod that a tenant of the policy stands for; empty if none.
+  std::string PodUidOf(const Tenant& tenant) const;
+
   // Closes expired grants and forgets unused tenants. Must be called periodically. Returns the tenants of those grants.
   std::vector<std::shared_ptr<Tenant>> Sweep();
   // Tenants with connections, sessions, a grant, or memory that is still charged to them, by name. Grants that have
@@ -78,6 +87,8 @@ class TenantDirectory {
     std::string pod_uid;
   };
 
+  const std::shared_ptr<Tenant>& Make(const std::string& name, const std::string& rule, const TenantLimits& limits,
+                                      std::string pod_uid) RNICD_REQUIRES(mutex_);
   // Returns whether a process in a pod was seen, now or before.
   bool SeesPods(const Caller& caller);
   const PodFacts* PodWithUid(const std::string& uid) const RNICD_REQUIRES(mutex_);
