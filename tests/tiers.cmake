@@ -36,6 +36,7 @@ set(RNICD_TIERS
     "fuzz_corpus_.*                                   -        all         -"
     "python_first|example_python                      first    -           -"
     "python_client|python_style|guides                all      -           -"
+    "upgrade(_rows)?                                  all      -           -"
     "systemd_unit|installed_tree|deploy_.*            all      -           -"
     "kubernetes_examples                              all      -           -"
     "observability_(hours|selftest)                   all      -           -"

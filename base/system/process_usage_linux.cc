@@ -49,8 +49,6 @@ std::vector<std::string> ReadStat() {
   return fields;
 }
 
-constexpr size_t kUserTicks = 14;
-constexpr size_t kSystemTicks = 15;
 constexpr size_t kStartTicks = 22;
 constexpr size_t kVirtualBytes = 23;
 
@@ -71,16 +69,18 @@ ProcessUsage ReadProcessUsage() {
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
     usage.max_fds = limit.rlim_cur;
   }
+  usage.cpu_seconds = ReadProcessCpu();
   uint64_t total_pages = 0;
   uint64_t resident_pages = 0;
   std::ifstream("/proc/self/statm") >> total_pages >> resident_pages;
   usage.resident_bytes = resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   if (const std::vector<std::string> stat = ReadStat(); stat.size() > kVirtualBytes) {
-    usage.cpu_seconds = SecondsOf(stat[kUserTicks]) + SecondsOf(stat[kSystemTicks]);
     usage.virtual_bytes = std::strtoull(stat[kVirtualBytes].c_str(), nullptr, 10);
   }
   return usage;
 }
+
+double ReadProcessCpu() { return SecondsOf(CLOCK_PROCESS_CPUTIME_ID); }
 
 double ReadProcessStart() {
   const std::vector<std::string> stat = ReadStat();

@@ -69,6 +69,8 @@ ProcessUsage ReadProcessUsage() {
   return usage;
 }
 
+double ReadProcessCpu() { return ReadTimes().cpu_seconds; }
+
 double ReadProcessStart() { return ReadTimes().started_seconds; }
 
 }  // namespace rnicd

@@ -4,6 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/system/unique_socket.h"
+
 namespace rnicd {
 
 // Results of the calls below that are no number of bytes: the socket has none, or takes none, for now; or it is of no
@@ -20,5 +22,8 @@ int64_t ReadSocket(int socket, std::span<char> buffer, bool refuses_descriptors)
 int64_t SendSocket(int socket, std::string_view bytes);
 // Ends the connection for both sides, whoever else has the socket open.
 void ShutDownSocket(int socket);
+
+// Another descriptor of the same socket; invalid without descriptors, and on Windows.
+UniqueSocket CopySocket(const UniqueSocket& socket);
 
 }  // namespace rnicd

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -43,5 +44,7 @@ int64_t SendSocket(int socket, std::string_view bytes) {
 }
 
 void ShutDownSocket(int socket) { shutdown(socket, SHUT_RDWR); }
+
+UniqueSocket CopySocket(const UniqueSocket& socket) { return UniqueSocket(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0)); }
 
 }  // namespace rnicd

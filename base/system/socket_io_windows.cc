@@ -32,4 +32,6 @@ int64_t SendSocket(int socket, std::string_view bytes) {
 
 void ShutDownSocket(int socket) { shutdown(static_cast<SOCKET>(socket), SD_BOTH); }
 
+UniqueSocket CopySocket(const UniqueSocket& /*socket*/) { return {}; }
+
 }  // namespace rnicd

@@ -5,6 +5,7 @@
 #include "absl/strings/cord.h"
 #include "base/status.h"
 #include "client/admin/methods.h"
+#include "client/admin/own_container.h"
 #include "client/cpp/channel/daemon_address.h"
 #include "client/cpp/transport_failure.h"
 #include "grpc/health/v1/health.pb.h"
@@ -16,8 +17,8 @@ constexpr uint32_t kPageSize = 10'000;
 
 }  // namespace
 
-Admin::Admin(std::string admin_socket_dir, std::chrono::milliseconds call_timeout)
-    : admin_socket_dir_(std::move(admin_socket_dir)), call_timeout_(call_timeout) {}
+Admin::Admin(std::string admin_socket_dir, std::chrono::milliseconds call_timeout, uint32_t generation)
+    : admin_socket_dir_(std::move(admin_socket_dir)), call_timeout_(call_timeout), generation_(generation) {}
 
 absl::StatusOr<std::shared_ptr<Channel>> Admin::Connected() {
   {
@@ -26,7 +27,8 @@ absl::StatusOr<std::shared_ptr<Channel>> Admin::Connected() {
       return channel_;
     }
   }
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Channel> channel, ConnectAsOperator(admin_socket_dir_, call_timeout_));
+  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Channel> channel,
+                         ConnectAsOperator(admin_socket_dir_, call_timeout_, generation_));
   MutexLock lock(mutex_);
   channel_ = std::move(channel);
   return channel_;
@@ -69,6 +71,11 @@ absl::StatusOr<bool> Admin::Serving(const char* service) {
   request.set_service(service);
   RNICD_ASSIGN_OR_RETURN(const HealthCheckResponse response, Call(kCheck, request));
   return response.status() == HealthCheckResponse::SERVING;
+}
+
+absl::StatusOr<bool> Admin::IsInThisContainer() {
+  RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Channel> channel, Connected());
+  return IsDaemonInThisContainer(channel->descriptor());
 }
 
 absl::StatusOr<std::vector<v1::SessionInfo>> Admin::Sessions() {

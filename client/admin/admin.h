@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -23,13 +24,17 @@ class Admin {
   static constexpr std::chrono::milliseconds kDefaultTimeout{30'000};
 
   // `admin_socket_dir`: the directory of admin.sock; on Windows the name of the operators' pipe. `call_timeout` is for
-  // connecting, and for each call to the daemon, and so for each page of a list; above 0.
-  explicit Admin(std::string admin_socket_dir, std::chrono::milliseconds call_timeout = kDefaultTimeout);
+  // connecting, and for each call to the daemon, and so for each page of a list; above 0. `generation` is that of
+  // ConnectAsOperator.
+  explicit Admin(std::string admin_socket_dir, std::chrono::milliseconds call_timeout = kDefaultTimeout,
+                 uint32_t generation = 0);
 
   absl::StatusOr<v1::GetStatusResponse> Status();
   // Whether the daemon reports SERVING: for its workloads, and for itself alone.
   absl::StatusOr<bool> Ready() { return Serving("rnicd"); }
   absl::StatusOr<bool> Live() { return Serving("rnicd.live"); }
+  // Whether the daemon is in the container of this process.
+  absl::StatusOr<bool> IsInThisContainer();
   absl::StatusOr<std::vector<v1::SessionInfo>> Sessions();
   absl::StatusOr<std::vector<v1::RegionInfo>> Regions();
   absl::StatusOr<std::vector<v1::ListenerInfo>> Listeners();
@@ -68,6 +73,7 @@ class Admin {
 
   const std::string admin_socket_dir_;
   const std::chrono::milliseconds call_timeout_;
+  const uint32_t generation_;
   Mutex mutex_;
   std::shared_ptr<Channel> channel_ RNICD_GUARDED_BY(mutex_);
 };

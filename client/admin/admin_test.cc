@@ -8,9 +8,12 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "base/files/unique_fd.h"
+#include "client/cpp/channel/daemon_address.h"
 #include "client/cpp/transport_failure.h"
 
 namespace rnicd {
@@ -63,6 +66,16 @@ TEST(Admin, ConnectsAgainOnlyAfterTheDaemonEndedTheConnection) {
   first.Reset(-1);
   EXPECT_FALSE(admin.Status().ok());
   EXPECT_TRUE(daemon.Accept().valid());
+}
+
+TEST(OlderGenerations, AreThoseWithASocketOfThatNameTheNewestFirst) {
+  const HangingDaemon daemon;
+  for (const char* name : {"admin-2.sock", "admin-10.sock", "admin-0.sock", "admin-03.sock", "admin-4.sock.old",
+                           "admin-x.sock", "admin-.sock", "admin-4294967296.sock", "other-5.sock", "a"}) {
+    std::ofstream(daemon.folder() + "/" + name);
+  }
+  EXPECT_EQ(OlderGenerations(daemon.folder()), (std::vector<uint32_t>{10, 2}));
+  EXPECT_TRUE(OlderGenerations(daemon.folder() + "/absent").empty());
 }
 
 }  // namespace

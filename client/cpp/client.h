@@ -67,7 +67,7 @@ class Client {
  public:
   // Connects and opens a session with its event stream. Adapter and protection domain are opened when first needed.
   // Errors: FIELD_OUT_OF_RANGE (socket_dir too long, label, RNICD_DATA_PATH), QUOTA_SESSIONS, DAEMON_DRAINING,
-  // TENANT_REFUSED, GRANT_REFUSED.
+  // DAEMON_HANDED_OVER (for all of call_deadline), TENANT_REFUSED, GRANT_REFUSED.
   static absl::StatusOr<Client> Connect(ClientOptions options);
 
   // Id of the session; 0 for a moved-from client.

@@ -17,11 +17,11 @@ constexpr int kErrors = 2;
 
 std::span<const CommandSpec> Commands() {
   static const std::array kCommands = {
-      kAdaptersCommand, kAllocCommand,   kRegisterCommand,   kDemoCommand,      kSelftestCommand,
-      kPingpongCommand, kRegionsCommand, kSessionsCommand,   kListenersCommand, kConnectionsCommand,
-      kStatusCommand,   kHealthCommand,  kTenantsCommand,    kTopCommand,       kInspectCommand,
-      kEvictCommand,    kGrantCommand,   kDoorsCommand,      kDrainCommand,     kLogLevelCommand,
-      kReloadCommand,   kDumpCommand,    kCompletionCommand, kVersionCommand,   kHelpCommand};
+      kAdaptersCommand, kAllocCommand,    kRegisterCommand,  kDemoCommand,        kSelftestCommand, kPingpongCommand,
+      kRegionsCommand,  kSessionsCommand, kListenersCommand, kConnectionsCommand, kStatusCommand,   kHealthCommand,
+      kTenantsCommand,  kTopCommand,      kInspectCommand,   kEvictCommand,       kGrantCommand,    kDoorsCommand,
+      kDrainCommand,    kLogLevelCommand, kReloadCommand,    kDumpCommand,        kUpgradeCommand,  kCompletionCommand,
+      kVersionCommand,  kHelpCommand};
   return kCommands;
 }
 

@@ -101,7 +101,7 @@ constinit const CommandSpec kHelpCommand = {
     .argument_choices =
         "adapters alloc register demo selftest pingpong regions sessions listeners connections status health tenants "
         "top "
-        "inspect evict grant doors drain log-level reload dump completion version",
+        "inspect evict grant doors drain log-level reload dump upgrade completion version",
     .run = RunHelp,
 };
 

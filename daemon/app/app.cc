@@ -13,11 +13,14 @@
 #include "base/system/heap.h"
 #include "base/system/os.h"
 #include "daemon/app/config/provider_registry.h"
+#include "daemon/app/generation/succession.h"
 #include "daemon/app/host/page_size.h"
 #include "daemon/app/host/process_host.h"
+#include "daemon/app/host/raised_limits.h"
 #include "daemon/app/host/system_door.h"
 #include "daemon/app/observing/card_events.h"
 #include "daemon/app/observing/observers.h"
+#include "daemon/app/observing/page_server.h"
 #include "daemon/app/observing/pages.h"
 #include "daemon/app/observing/serving_parts.h"
 #include "daemon/audit/audit_log.h"
@@ -46,12 +49,6 @@ namespace {
 constexpr uint32_t kReaperThreads = 2;
 // Its jobs are a few system calls each.
 constexpr uint32_t kFdWorkerThreads = 1;
-// A connection takes its socket and its process; the rest is for everything else.
-constexpr uint64_t kDescriptorsPerConnection = 2;
-// Its two listeners.
-constexpr uint64_t kDescriptorsPerDoor = 2;
-constexpr uint64_t kOtherDescriptors = 128;
-
 // Shorter than ServingCheck::kDeadline, because the operators' loop waits for it.
 constexpr std::chrono::seconds kPolicyTime{3};
 
@@ -64,26 +61,23 @@ constexpr auto MethodNames() {
 }
 constexpr std::array kMethodNames = MethodNames();
 
-void LogHealth(const log::Logger& logger, const health::AdapterHealth& adapter) {
-  if (adapter.healthy) {
-    logger.Info("adapter healthy", {{"adapter", adapter.adapter}});
-  } else {
-    logger.Warning("adapter unhealthy",
-                   {{"adapter", adapter.adapter}, {"error", std::string(adapter.status.message())}});
-  }
-}
-
 }  // namespace
 
 // What hears of all that happens.
 struct App::Observing {
-  Observing(const log::Logger& logger, core::Alarms& alarms)
+  Observing(const log::Logger& logger, core::Alarms& alarms, size_t most_tenants)
       : metrics(kMethodNames, RNICD_VERSION),
+        inherited(most_tenants,
+                  [&logger](const absl::Status& refused) {
+                    logger.Warning("counters of another generation are left out",
+                                   {{"because", std::string(refused.message())}});
+                  }),
         session_log(logger),
         heap_trim(alarms, ReturnFreedMemory),
         cards(logger, metrics) {}
 
   metrics::Metrics metrics;
+  metrics::InheritedCounters inherited;
   // Null without an audit log.
   std::unique_ptr<audit::AuditLog> audit;
   SessionLog session_log;
@@ -117,6 +111,7 @@ struct App::Core {
   std::optional<core::WorkerPool> populators;
   std::optional<core::WorkerPool> fd_workers;
   std::optional<core::WorkerPool> reapers;
+  // Only from when an older generation has given up its pool.
   std::optional<core::PoolRefiller> pool_refiller;
 };
 
@@ -131,7 +126,11 @@ struct App::Front {
 
 App::App(Config config, ProcessHost& host) : config_(std::move(config)), host_(host), logger_(config_.log) {}
 
+// A start that failed ends here.
 App::~App() {
+  if (succession_ != nullptr) {
+    succession_->Stop();
+  }
   if (observing_ != nullptr) {
     observing_->cards.EndFollowing();
   }
@@ -144,50 +143,92 @@ absl::Status App::Start(const log::Field& confinement) {
   Step(2, "read the policy");
   RNICD_ASSIGN_OR_RETURN(core::Policy policy, ReadPolicy());
 
-  Step(3, "claim the front door's names");
-  RNICD_ASSIGN_OR_RETURN(names_, ClaimDoorNames(config_));
-
-  Step(4, "set up metrics and the audit log");
+  Step(3, "set up metrics and the audit log");
   RNICD_RETURN_IF_ERROR(StartObservers());
 
   if (const std::optional<std::string> warning = WarnOfKernelPages(SystemOs().page_bytes()); warning.has_value()) {
     logger_.Warning("kernel pages", {{"because", *warning}});
   }
-  Step(5, "open the provider");
+  Step(4, "open the provider");
   RNICD_RETURN_IF_ERROR(StartProvider());
 
-  Step(6, "start the workers and the core");
+  Step(5, "start the workers and the core");
   RNICD_RETURN_IF_ERROR(StartCore(std::move(policy)));
 
-  Step(7, "try the adapters");
+  Step(6, "try the adapters");
   StartProbes();
 
+  // Behind everything that takes long: from here on nobody is accepted until the door opens.
+  Step(7, "claim the front door's names, or take over from an older generation");
+  succession_ = MakeSuccession(config_, clock_);
+  pages_ = std::make_unique<PageServer>(config_.metrics_address, [this] { return PartsOfPages(); });
+  RNICD_ASSIGN_OR_RETURN(DoorNames * names, succession_->TakeNames(config_, {.node = *core_->node,
+                                                                             .registry = *core_->registry,
+                                                                             .logger = logger_,
+                                                                             .version = version(),
+                                                                             .callbacks = OnSuccession()}));
+
   Step(8, "build the front door");
-  RNICD_RETURN_IF_ERROR(BuildFrontDoor());
+  RNICD_RETURN_IF_ERROR(BuildFrontDoor(*names));
 
   Step(9, "serve the pages");
-  RNICD_RETURN_IF_ERROR(StartPages());
+  RNICD_RETURN_IF_ERROR(pages_->Start());
 
   Step(10, "open the front door");
+  RNICD_RETURN_IF_ERROR(succession_->Commit());
   RNICD_RETURN_IF_ERROR(front_->door->Start());
+  RNICD_RETURN_IF_ERROR(succession_->Offer(*front_->door));
+  if (core_->pool.has_value()) {
+    core_->pool_refiller.emplace(*core_->pool, config_.refill);
+  }
 
   Step(11, "give up what only the start needs");
   RNICD_RETURN_IF_ERROR(host_.ConfineServing(config_));
   // Behind everything that can fail: only Stop ends its thread before the parts.
   StartServingCheck();
   logger_.Info("ready", {{"version", version()},
+                         {"generation", generation()},
                          {"provider", config_.provider},
-                         {"workloads", names_->workloads()},
-                         {"operators", names_->operators()},
+                         {"workloads", names->workloads()},
+                         {"operators", names->operators()},
                          {"metrics_address", metrics_address()},
                          confinement});
   return absl::OkStatus();
 }
 
+SuccessionCallbacks App::OnSuccession() {
+  return {.lend_pages = [this] { return pages_->Lend(); },
+          .on_pages =
+              [this](UniqueSocket listener, const std::string& address) {
+                if (address == config_.metrics_address) {
+                  pages_->Inherit(std::move(listener));
+                }
+              },
+          .page_address = config_.metrics_address,
+          .on_taken_back =
+              [this](const std::string& its_counters) {
+                observing_->inherited.Keep(its_counters);
+                if (const absl::Status served = pages_->TakeBack(); !served.ok()) {
+                  logger_.Error("the pages are not served", {{"error", std::string(served.message())}});
+                }
+                // It may have been asked to stop meanwhile.
+                host_.End();
+              },
+          .on_over = [this] { host_.End(); },
+          .counters = [this] { return CountersText(PartsOfPages()); },
+          .own_counters =
+              [this] {
+                PageParts parts = PartsOfPages();
+                parts.inherited = nullptr;
+                return CountersText(parts);
+              },
+          .on_counters = [this](const std::string& text) { observing_->inherited.Set(text); }};
+}
+
 absl::Status App::StartObservers() {
   core_ = std::make_unique<Core>();
   core_->alarms.emplace(clock_).Start();
-  observing_ = std::make_unique<Observing>(logger_, *core_->alarms);
+  observing_ = std::make_unique<Observing>(logger_, *core_->alarms, config_.metrics_max_tenants);
   std::vector<core::Observer*> observers = {&observing_->metrics, &observing_->session_log, &observing_->heap_trim};
   if (!config_.audit_log.empty()) {
     RNICD_ASSIGN_OR_RETURN(
@@ -260,34 +301,29 @@ absl::Status App::StartCore(core::Policy policy) {
                  .populating_threads = config_.worker_threads,
                  .registering_threads = provider_->registers_in_parallel() ? config_.worker_threads : 1});
   parts.registry.emplace(*parts.node);
-  if (parts.pool.has_value()) {
-    parts.pool_refiller.emplace(*parts.pool, config_.refill);
-  }
   return absl::OkStatus();
 }
 
-absl::Status App::StartPages() {
-  if (config_.metrics_address.empty()) {
-    return absl::OkStatus();
-  }
-  RNICD_ASSIGN_OR_RETURN(
-      pages_, Pages::Start(config_.metrics_address, {.node = *core_->node,
-                                                     .registry = *core_->registry,
-                                                     .metrics = observing_->metrics,
-                                                     .prober = *prober_,
-                                                     .serving = serving_,
-                                                     .audit = observing_->audit.get(),
-                                                     .log = logger_,
-                                                     .memory = observing_->page_memory.get(),
-                                                     .version = version(),
-                                                     .policy_file = config_.policy_file,
-                                                     .connections = [this] { return front_->door->connections(); }}));
-  return absl::OkStatus();
+PageParts App::PartsOfPages() {
+  return {.node = *core_->node,
+          .registry = *core_->registry,
+          .metrics = observing_->metrics,
+          .prober = *prober_,
+          .serving = serving_,
+          .audit = observing_->audit.get(),
+          .log = logger_,
+          .memory = observing_->page_memory.get(),
+          .version = version(),
+          .policy_file = config_.policy_file,
+          .connections = [this] { return front_->door->connections(); },
+          .inherited = &observing_->inherited,
+          .older_generations = [this] { return succession_->older(); }};
 }
 
 bool App::Stop() {
   Step(10, "close the front door");
   serving_.Stop();
+  succession_->Stop();
   front_->door->StopAccepting();
   {
     MutexLock lock(core_->drain_mutex);
@@ -305,26 +341,27 @@ bool App::Stop() {
   front_->door->Stop();
 
   Step(9, "end the pages");
+  pages_->Stop();
   pages_.reset();
 
   Step(8, "take the front door down");
   front_.reset();
 
-  Step(7, "end the probes");
+  Step(7, "leave the front door's names");
+  succession_.reset();
+
+  Step(6, "end the probes");
   observing_->cards.EndFollowing();
   prober_.reset();
 
-  Step(6, "end the workers and the core");
+  Step(5, "end the workers and the core");
   core_.reset();
 
-  Step(5, "close the provider");
+  Step(4, "close the provider");
   provider_.reset();
 
-  Step(4, "end metrics and the audit log");
+  Step(3, "end metrics and the audit log");
   observing_.reset();
-
-  Step(3, "leave the front door's names");
-  names_.reset();
   logger_.Info("stopped");
   return true;
 }
@@ -357,18 +394,18 @@ void App::StartProbes() {
       {.registry = *core_->registry, .prober = *prober_, .provider = *provider_, .executor = *core_->reapers});
 }
 
-absl::Status App::BuildFrontDoor() {
-  RaiseLimits();
+absl::Status App::BuildFrontDoor(DoorNames& names) {
+  RaiseLimits(config_, host_, logger_);
   const gate::GateServices services = {.observer = *observing_->all, .logger = logger_, .clock = clock_};
   RNICD_ASSIGN_OR_RETURN(front_->server, server::RpcConnectionServer::Start(
                                              config_.rpc_threads, rpc::Limits{}, services,
                                              service::AllMethods(*core_->node, *core_->registry, *this, health_),
                                              *core_->node, *core_->registry));
-  front_->door = names_->MakeDoor(config_, {.node = *core_->node,
-                                            .registry = *core_->registry,
-                                            .logger = logger_,
-                                            .bulkhead = front_->bulkhead,
-                                            .server = *front_->server});
+  front_->door = names.MakeDoor(config_, {.node = *core_->node,
+                                          .registry = *core_->registry,
+                                          .logger = logger_,
+                                          .bulkhead = front_->bulkhead,
+                                          .server = *front_->server});
   return absl::OkStatus();
 }
 
@@ -394,20 +431,6 @@ void App::StartServingCheck() {
                       }
                     });
   serving_.Start();
-}
-
-// Logs a warning where that is too low for all possible connections, and where memory may not be of any size.
-void App::RaiseLimits() const {
-  // As many connections again at doors.
-  const uint64_t wanted = 2 * config_.connections.max * kDescriptorsPerConnection +
-                          core::kMaxGrants * kDescriptorsPerDoor + kOtherDescriptors;
-  if (const std::optional<uint64_t> limit = host_.RaiseDescriptorLimit(wanted); limit.has_value()) {
-    logger_.Warning("the descriptor limit is below what max_connections may need",
-                    {{"limit", *limit}, {"wanted", wanted}});
-  }
-  if (const std::optional<uint64_t> limit = host_.RaiseFileSizeLimit(); limit.has_value()) {
-    logger_.Warning("the limit of file sizes also holds for each memory object", {{"limit", *limit}});
-  }
 }
 
 void App::Step(int number, const char* what) const { logger_.Debug("step", {{"number", number}, {"what", what}}); }
@@ -462,8 +485,10 @@ absl::StatusOr<std::string> App::SetLogLevel(std::string_view level) {
 }
 
 std::string App::version() const { return RNICD_VERSION; }
-
-std::string App::metrics_address() const { return pages_ != nullptr ? pages_->address() : ""; }
+uint32_t App::generation() const { return succession_->generation(); }
+bool App::retired() const { return succession_->retired(); }
+std::string App::metrics_address() const { return pages_->address(); }
+void App::OnGrantNarrowed(GrantId grant, const std::string& pod_uid) { succession_->NarrowGrant(grant, pod_uid); }
 
 core::Doors* App::doors() const { return front_->door->doors(); }
 uint64_t App::connections() const { return front_->door->connections(); }

@@ -27,8 +27,11 @@ class Prober;
 namespace rnicd::app {
 
 class DoorNames;
-class Pages;
+class PageServer;
 class ProcessHost;
+class Succession;
+struct PageParts;
+struct SuccessionCallbacks;
 
 // The daemon: assembles its parts in numbered steps, and takes them apart in the reverse order.
 // Lifetime: call Start once; destroy after it has failed, or after Stop.
@@ -46,14 +49,18 @@ class App final : public service::ProcessControl {
   bool Stop();
 
   const log::Logger& logger() const { return logger_; }
+  // A newer generation has taken over: it goes on for its sessions, and then asks the host to end.
+  bool retired() const;
 
   std::string version() const override;
+  uint32_t generation() const override;
   std::string metrics_address() const override;
   uint64_t connections() const override;
   uint64_t device_regions() const override;
   std::vector<health::AdapterHealth> adapters() const override;
   std::string policy_file() const override { return config_.policy_file; }
   core::Doors* doors() const override;
+  void OnGrantNarrowed(GrantId grant, const std::string& pod_uid) override;
   absl::StatusOr<std::string> SetLogLevel(std::string_view level) override;
   // A refused file leaves the policy in force; the log and the error have the reasons.
   absl::Status ReloadPolicy() override;
@@ -66,14 +73,14 @@ class App final : public service::ProcessControl {
   struct Front;
 
   absl::StatusOr<core::Policy> ReadPolicy() const;
-  void RaiseLimits() const;
+  SuccessionCallbacks OnSuccession();
   void Step(int number, const char* what) const;
   absl::Status StartObservers();
   absl::Status StartProvider();
   absl::Status StartCore(core::Policy policy);
-  absl::Status StartPages();
+  PageParts PartsOfPages();
   void StartProbes();
-  absl::Status BuildFrontDoor();
+  absl::Status BuildFrontDoor(DoorNames& names);
   void StartServingCheck();
   // Returns false if a session or a probe did not end within the drain timeout.
   bool EndSessionsAndProbes();
@@ -86,15 +93,15 @@ class App final : public service::ProcessControl {
   KernelRandom random_;
 
   // In the order of the steps, so that members are destroyed in the reverse order.
-  std::unique_ptr<DoorNames> names_;
   std::unique_ptr<Observing> observing_;
   std::unique_ptr<provider::Provider> provider_;
   std::unique_ptr<Core> core_;
   health::ServingCheck serving_{clock_};
   health::HealthBoard health_{serving_};
   std::unique_ptr<health::Prober> prober_;
+  std::unique_ptr<Succession> succession_;
   std::unique_ptr<Front> front_;
-  std::unique_ptr<Pages> pages_;
+  std::unique_ptr<PageServer> pages_;
 };
 
 }  // namespace rnicd::app

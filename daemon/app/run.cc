@@ -45,6 +45,25 @@ std::string AdviceFor(const std::string& flag) {
   return absl::StrCat("set ", of_session ? "session_limits" : "limits", " { ", field, ": ... } in --policy_file");
 }
 
+// The first order to stop tells a daemon that was taken over from what it does anyway. `drains`: there was one.
+bool GoesOn(App& app, const ProcessHost::Asked& asked, bool& drains) {
+  switch (asked.order) {
+    case ProcessHost::Order::kReloadPolicy:
+      // The log has the errors in the file.
+      (void)app.ReloadPolicy();
+      return true;
+    case ProcessHost::Order::kEnd:
+      return !app.retired() && !drains;
+    case ProcessHost::Order::kStop:
+      break;
+  }
+  const bool goes_on = app.retired() && !std::exchange(drains, true);
+  if (goes_on) {
+    app.logger().Info("goes on for its sessions, until they end or it is asked again", {asked.by});
+  }
+  return goes_on;
+}
+
 int Run(Config config, ProcessHost& host) {
   const auto confined = host.Confine(config);
   App app(std::move(config), host);
@@ -55,10 +74,7 @@ int Run(Config config, ProcessHost& host) {
   }
   host.OnServing();
   ProcessHost::Asked asked = host.Wait();
-  while (asked.order == ProcessHost::Order::kReloadPolicy) {
-    // The log has the errors in the file.
-    (void)app.ReloadPolicy();
-    asked = host.Wait();
+  for (bool drains = false; GoesOn(app, asked, drains); asked = host.Wait()) {
   }
   host.OnStopping();
   app.logger().Info("stopping", {asked.by});

@@ -102,8 +102,10 @@ class Exposer::Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // False when the address cannot be bound; SocketErrorDetail has the reason.
-  bool Listen(const SocketAddress& address);
+  // False when the address cannot be bound; SocketErrorDetail has the reason. With a socket it is served in place of
+  // the address.
+  bool Listen(const SocketAddress& address, UniqueSocket listener);
+  UniqueSocket TakeListener() { return UniqueSocket(MHD_quiesce_daemon(daemon_)); }
   uint16_t port() const { return MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_BIND_PORT)->port; }
 
  private:
@@ -119,15 +121,24 @@ class Exposer::Server {
   MHD_Daemon* daemon_ = nullptr;
 };
 
-bool Exposer::Server::Listen(const SocketAddress& address) {
+bool Exposer::Server::Listen(const SocketAddress& address, UniqueSocket listener) {
   const unsigned family = address.family == kIpv6Family ? MHD_USE_DUAL_STACK : MHD_NO_FLAG;
+  const MHD_OptionItem where =
+      listener.valid()
+          ? MHD_OptionItem{MHD_OPTION_LISTEN_SOCKET, listener.get(), nullptr}
+          : MHD_OptionItem{MHD_OPTION_SOCK_ADDR, 0, const_cast<SocketAddress*>(&address)};  // NOLINT: it is only read.
+  const MHD_OptionItem places[] = {where, {MHD_OPTION_END, 0, nullptr}};
   // An own channel for the stop: shutting down the socket that listens does not wake the loop where it has stopped to
   // accept.
   daemon_ = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC | family, 0, nullptr, nullptr, OnRequest, this,
-                             MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, kConnections,
+                             MHD_OPTION_ARRAY, places, MHD_OPTION_CONNECTION_LIMIT, kConnections,
                              MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_THREAD_STACK_SIZE,
                              kStackBytes, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, OnConnection,
                              this, MHD_OPTION_END);
+  if (daemon_ != nullptr) {
+    // It is the library's now.
+    listener.Release();
+  }
   return daemon_ != nullptr;
 }
 
@@ -180,7 +191,7 @@ Page Exposer::Server::PageFor(MHD_Connection* connection, std::string_view path,
 bool IsHostPort(const std::string& address) { return ParseHostPort(address).has_value(); }
 
 absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& address, std::vector<Route> routes,
-                                                        const Clock& clock) {
+                                                        const Clock& clock, UniqueSocket listener) {
   std::optional<SocketAddress> parsed = ParseHostPort(address);
   if (!parsed.has_value()) {
     return absl::InvalidArgumentError("not a host:port: " + address);
@@ -190,7 +201,7 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& addre
     parsed->family = kIpv4Family;
   }
   auto server = std::make_unique<Server>(std::move(routes), clock);
-  if (!server->Listen(*parsed)) {
+  if (!server->Listen(*parsed, std::move(listener))) {
     return absl::UnavailableError("cannot listen on " + SocketErrorDetail(address));
   }
   const std::string bound = address.substr(0, address.rfind(':') + 1) + std::to_string(server->port());
@@ -201,5 +212,7 @@ Exposer::Exposer(std::string address, std::unique_ptr<Server> server)
     : address_(std::move(address)), server_(std::move(server)) {}
 
 Exposer::~Exposer() = default;
+
+UniqueSocket Exposer::TakeListener() { return server_->TakeListener(); }
 
 }  // namespace rnicd::metrics

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/system/unique_socket.h"
 
 namespace rnicd::metrics {
 
@@ -46,9 +47,13 @@ class Exposer {
   // `address`: host:port with a numeric host; "[::]" stands for every address of the machine, in IPv4 too; port 0
   // selects any free one. `clock` outlives the exposer. Errors: kUnavailable when the address cannot be bound,
   // kInvalidArgument when it is malformed.
+  // `listener`: a socket that listens at the address already, as from TakeListener; invalid for a new one.
   static absl::StatusOr<std::unique_ptr<Exposer>> Start(const std::string& address, std::vector<Route> routes,
-                                                        const Clock& clock);
+                                                        const Clock& clock, UniqueSocket listener = {});
   ~Exposer();
+
+  // Serves no new connection from now on; those that come wait for whoever has the socket.
+  UniqueSocket TakeListener();
 
   // The bound address, host:port.
   const std::string& address() const { return address_; }

@@ -166,7 +166,7 @@ void Metrics::DeclareCompletions() {
   }
 }
 
-std::string Metrics::Render(std::vector<prometheus::MetricFamily> state) const {
+std::vector<prometheus::MetricFamily> Metrics::Collect(std::vector<prometheus::MetricFamily> state) const {
   std::vector<prometheus::MetricFamily> families = registry_->Collect();
   for (prometheus::MetricFamily& family : state) {
     // Successful fast registrations are counted by the devices, failed ones here.
@@ -177,6 +177,14 @@ std::string Metrics::Render(std::vector<prometheus::MetricFamily> state) const {
     } else {
       std::move(family.metric.begin(), family.metric.end(), std::back_inserter(known->metric));
     }
+  }
+  return families;
+}
+
+std::string Metrics::Render(std::vector<prometheus::MetricFamily> state, const InheritedCounters* inherited) const {
+  std::vector<prometheus::MetricFamily> families = Collect(std::move(state));
+  if (inherited != nullptr) {
+    inherited->AddTo(families);
   }
   return prometheus::TextSerializer().Serialize(families);
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "daemon/core/tenant/observation.h"
+#include "daemon/metrics/generations/inherited_counters.h"
 #include "provider/api/adapter_event.h"
 
 namespace rnicd::metrics {
@@ -29,8 +30,10 @@ class Metrics final : public core::Observer {
   Metrics(std::span<const std::string_view> methods, const std::string& version);
   ~Metrics() override;
 
-  // The page of a scrape. `state`: the result of ReadState.
-  std::string Render(std::vector<prometheus::MetricFamily> state) const;
+  // All that was counted, and `state`: the result of ReadState.
+  std::vector<prometheus::MetricFamily> Collect(std::vector<prometheus::MetricFamily> state) const;
+  // The page of a scrape; `inherited` may be null.
+  std::string Render(std::vector<prometheus::MetricFamily> state, const InheritedCounters* inherited = nullptr) const;
 
   void Observe(const core::Observation& observation) override;
   bool HeedsSuccesses() const override { return false; }

@@ -10,6 +10,15 @@ std::vector<prometheus::MetricFamily> ReadState(const Sources& sources) {
   AddWorkloads(sources, families);
   AddAdapters(sources, families);
   AddNode(sources, families);
+  AddGenerations(sources, families);
+  return families.Take();
+}
+
+std::vector<prometheus::MetricFamily> ReadCounters(const Sources& sources) {
+  Families families;
+  AddTallies(sources, families);
+  AddProbes(sources, families);
+  AddNodeCounters(sources, families);
   return families.Take();
 }
 

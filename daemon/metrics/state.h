@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "daemon/core/request/node.h"
+#include "daemon/core/request/older_generation.h"
 #include "daemon/core/session/session_registry.h"
+#include "daemon/metrics/generations/inherited_counters.h"
 
 namespace rnicd::metrics {
 
@@ -43,10 +45,19 @@ struct Sources {
   std::function<size_t()> parts_not_serving;
   // Unix time in seconds: read once, because a reader of the metric takes each other value for a restart.
   double process_started = 0;
+  // Null where nothing is inherited.
+  const InheritedCounters* inherited = nullptr;
+  // Those that still serve sessions.
+  std::function<std::vector<core::OlderGeneration>()> older_generations = [] {
+    return std::vector<core::OlderGeneration>();
+  };
 };
 
 // Reads all values that come from the daemon's own tables, the kernel and the cards at a scrape, so that they cannot
 // drift apart. Takes the locks of tables one after the other, none for long.
 std::vector<prometheus::MetricFamily> ReadState(const Sources& sources);
+// The counters among them, but for those of ports. Nobody is accepted meanwhile, so it neither looks at each region nor
+// waits for a card.
+std::vector<prometheus::MetricFamily> ReadCounters(const Sources& sources);
 
 }  // namespace rnicd::metrics

@@ -41,6 +41,11 @@ void AddAdapters(const Sources& sources, Families& families) {
       AddPort(adapter, families);
     }
   }
+  families.Add(Metric::kDeviceRegions, static_cast<double>(sources.device_regions()));
+  AddProbes(sources, families);
+}
+
+void AddProbes(const Sources& sources, Families& families) {
   families.Declare(Metric::kAdapterHealthy);
   for (const AdapterReading& reading : sources.adapters()) {
     families.Add(Metric::kAdapterHealthy, {reading.adapter}, reading.healthy ? 1 : 0);
@@ -48,8 +53,7 @@ void AddAdapters(const Sources& sources, Families& families) {
     families.Add(Metric::kAdapterProbes, {reading.adapter, "error"}, static_cast<double>(reading.probes_failed));
     families.Add(Metric::kAdapterProbeSeconds, {reading.adapter}, reading.probe_seconds);
   }
-  families.Add(Metric::kDeviceRegions, static_cast<double>(sources.device_regions()));
-  AddFastRegistrations(provider.fast_registrations(), families);
+  AddFastRegistrations(sources.node.provider.fast_registrations(), families);
 }
 
 }  // namespace rnicd::metrics

@@ -43,7 +43,6 @@ void AddResources(const core::Ledger& ledger, Families& families) {
 
 void AddProcess(double started, Families& families) {
   const ProcessUsage usage = ReadProcessUsage();
-  families.Add(Metric::kProcessCpu, usage.cpu_seconds);
   families.Add(Metric::kProcessResident, static_cast<double>(usage.resident_bytes));
   families.Add(Metric::kProcessVirtual, static_cast<double>(usage.virtual_bytes));
   families.Add(Metric::kProcessOpenFds, static_cast<double>(usage.open_fds));
@@ -108,6 +107,12 @@ void AddNode(const Sources& sources, Families& families) {
   families.Add(Metric::kPolicyRefused, node.tenants.policy_error().empty() ? 0 : 1);
   families.Add(Metric::kDraining, node.draining.load() ? 1 : 0);
   families.Add(Metric::kUptime, AsSeconds(node.clock.Now() - node.started));
+  AddNodeCounters(sources, families);
+  AddProcess(sources.process_started, families);
+}
+
+void AddNodeCounters(const Sources& sources, Families& families) {
+  const core::Node& node = sources.node;
   const AuditReading audit = sources.audit();
   families.Add(Metric::kAuditLost, static_cast<double>(audit.lost));
   families.Add(Metric::kAuditMerged, static_cast<double>(audit.merged));
@@ -118,7 +123,7 @@ void AddNode(const Sources& sources, Families& families) {
   if (node.pool != nullptr) {
     AddPool(*node.pool, families);
   }
-  AddProcess(sources.process_started, families);
+  families.Add(Metric::kProcessCpu, ReadProcessCpu());
 }
 
 }  // namespace rnicd::metrics

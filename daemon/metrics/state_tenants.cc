@@ -118,6 +118,25 @@ void AddQueuePairs(const Sources& sources, const Groups& groups, Families& famil
   }
 }
 
+// A zero where nothing is held, so that sums and alerts have a series.
+void AddZeros(const Sources& sources, Families& families) {
+  for (const Metric metric : {Metric::kRegisteredPages, Metric::kRegisteredBytes, Metric::kMemoryRegions}) {
+    if (families.Empty(metric)) {
+      for (const provider::AdapterDescription& adapter : sources.node.provider.ListAdapters()) {
+        families.Add(metric, {adapter.name}, 0);
+      }
+    }
+  }
+  for (const Metric metric : {Metric::kPinnedBytes, Metric::kMemoryObjects, Metric::kMemoryBytes,
+                              Metric::kLingeringBytes, Metric::kHeapBytes, Metric::kSessions}) {
+    if (families.Empty(metric)) {
+      families.Add(metric, 0);
+    }
+  }
+}
+
+}  // namespace
+
 void AddTallies(const Sources& sources, Families& families) {
   for (const Metric metric : {Metric::kTenantRefusals, Metric::kDoorRefusals, Metric::kDoorStorms}) {
     families.Declare(metric);
@@ -137,25 +156,6 @@ void AddTallies(const Sources& sources, Families& families) {
     }
   }
 }
-
-// A zero where nothing is held, so that sums and alerts have a series.
-void AddZeros(const Sources& sources, Families& families) {
-  for (const Metric metric : {Metric::kRegisteredPages, Metric::kRegisteredBytes, Metric::kMemoryRegions}) {
-    if (families.Empty(metric)) {
-      for (const provider::AdapterDescription& adapter : sources.node.provider.ListAdapters()) {
-        families.Add(metric, {adapter.name}, 0);
-      }
-    }
-  }
-  for (const Metric metric : {Metric::kPinnedBytes, Metric::kMemoryObjects, Metric::kMemoryBytes,
-                              Metric::kLingeringBytes, Metric::kHeapBytes, Metric::kSessions}) {
-    if (families.Empty(metric)) {
-      families.Add(metric, 0);
-    }
-  }
-}
-
-}  // namespace
 
 void AddTenants(const Sources& sources, Families& families) {
   const Groups groups = GroupByLabel(sources);

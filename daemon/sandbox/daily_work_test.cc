@@ -21,12 +21,15 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "base/files/sent_descriptors_linux.h"
 #include "daemon/sandbox/sandboxed_child_test.h"
 
 namespace rnicd::sandbox {
@@ -42,6 +45,36 @@ void ExpectWorks(const std::function<bool()>& work, const SandboxOptions& option
   ExpectWorksAtStart(work);
   const ChildEnd end = WhenServing(options, [&](int) { return work() ? 0 : 1; });
   EXPECT_EQ(end.exit_code, 0) << end.output << " when serving, signal " << end.signal;
+}
+
+union RoomForOne {
+  char bytes[CMSG_SPACE(sizeof(int))];
+  cmsghdr alignment;
+};
+
+bool SendDescriptor(int socket, int fd) {
+  RoomForOne control = {};
+  char byte = 'x';
+  iovec part = {.iov_base = &byte, .iov_len = 1};
+  msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control)};
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+  return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+UniqueFd ReceiveDescriptor(int socket) {
+  RoomForOne control = {};
+  char byte = 0;
+  iovec part = {.iov_base = &byte, .iov_len = 1};
+  msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control)};
+  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != 1) {
+    return {};
+  }
+  std::vector<UniqueFd> received = TakeDescriptors(message);
+  return received.empty() ? UniqueFd() : std::move(received.front());
 }
 
 TEST(DailyWork, ThreadsStartAllocateAndEnd) {
@@ -208,6 +241,31 @@ TEST(DailyWork, BytesAreSentToPeers) {
     message.msg_iovlen = 1;
     return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 && send(ends[0], &byte, 1, 0) == 1 &&
            sendmsg(ends[0], &message, MSG_NOSIGNAL) == 1 && recv(ends[1], &byte, 1, 0) == 1;
+  });
+}
+
+// As a daemon does that hands its sockets over to its heir.
+TEST(DailyWork, AListenerAndALockAreHandedOver) {
+  const std::string path = testing::TempDir() + "rnicd-handover-" + std::to_string(getpid());
+  ExpectWorks([&] {
+    int ends[2] = {-1, -1};
+    const UniqueFd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    const UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_un any = {.sun_family = AF_UNIX, .sun_path = {}};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0 || flock(lock.get(), LOCK_EX) != 0 ||
+        bind(listener.get(), reinterpret_cast<const sockaddr*>(&any), sizeof(any.sun_family)) != 0) {
+      return false;
+    }
+    for (const int fd : {listener.get(), lock.get()}) {
+      const UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+      if (!SendDescriptor(ends[0], copy.get())) {
+        return false;
+      }
+    }
+    const UniqueFd their_listener(ReceiveDescriptor(ends[1]));
+    const UniqueFd their_lock(ReceiveDescriptor(ends[1]));
+    return listen(their_listener.get(), 16) == 0 && flock(their_lock.get(), LOCK_EX | LOCK_NB) == 0 &&
+           unlink(path.c_str()) == 0;
   });
 }
 

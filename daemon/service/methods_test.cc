@@ -136,7 +136,7 @@ constexpr CallRow kCalls[] = {
 
     {"AdminService.GetStatus", "",
      "version provider pid metrics_address connections sessions resources registered_pages fd_tickets device_regions "
-     "open_fds threads resident_bytes policy_file tenants grants adapters"},
+     "open_fds threads resident_bytes policy_file tenants grants adapters generation"},
     {"AdminService.ListSessions", "page_size: 1", "sessions next_page_token"},
     {"AdminService.ListRegions", "page_size: 1", "regions next_page_token"},
     {"AdminService.ListListeners", "", "listeners"},

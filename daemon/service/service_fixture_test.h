@@ -26,6 +26,8 @@ namespace rnicd::service {
 class QuietProcess final : public ProcessControl {
  public:
   std::string version() const override { return "1.2.3"; }
+  uint32_t generation() const override { return 2; }
+  void OnGrantNarrowed(GrantId /*grant*/, const std::string& /*pod_uid*/) override {}
   std::string metrics_address() const override { return "127.0.0.1:9747"; }
   uint64_t connections() const override { return 3; }
   core::Doors* doors() const override { return doors_given; }

@@ -41,6 +41,20 @@ Json Adapters(const std::vector<AdapterState>& adapters) {
   return rows;
 }
 
+int64_t MillisecondsOf(Instant::duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+Json OlderGenerations(const std::vector<core::OlderGeneration>& older, Instant now) {
+  Json rows = Json::array();
+  for (const core::OlderGeneration& each : older) {
+    rows.push_back({{"generation", each.generation},
+                    {"sessions", each.sessions},
+                    {"left_ms", std::max<int64_t>(MillisecondsOf(each.deadline - now), 0)}});
+  }
+  return rows;
+}
+
 // A row for each page size; none without a pool.
 Json Pool(const core::MemoryPool* pool) {
   Json rows = Json::array();
@@ -151,13 +165,14 @@ std::string StatusPage::Make(WallTime wall) const {
         {"version", facts_.version},
         {"provider", node_.provider.name()},
         {"pid", ProcessId()},
-        {"uptime_ms", std::chrono::duration_cast<std::chrono::milliseconds>(node_.clock.Now() - node_.started).count()},
+        {"uptime_ms", MillisecondsOf(node_.clock.Now() - node_.started)},
         {"healthy", healthy},
         {"draining", node_.draining.load()},
         {"policy_file", facts_.policy_file},
         {"policy_refused", !node_.tenants.policy_error().empty()},
         {"connections", facts_.connections()},
         {"quotas", Quotas(*node_.ledger)}}},
+      {"older_generations", OlderGenerations(facts_.older_generations(), node_.clock.Now())},
       {"history", Lines(history_.Points())},
       {"adapters", Adapters(adapters)},
       {"memory_pool", Pool(node_.pool)},

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "daemon/core/request/node.h"
+#include "daemon/core/request/older_generation.h"
 #include "daemon/core/session/session_registry.h"
 #include "daemon/status_page/history.h"
 #include "daemon/status_page/recent_failures.h"
@@ -31,6 +32,10 @@ struct Facts {
   // Number of connections. Called from the threads that serve the page.
   std::function<uint64_t()> connections;
   std::function<std::vector<AdapterState>()> adapters;
+  // Those that still serve sessions. Called like the others.
+  std::function<std::vector<core::OlderGeneration>()> older_generations = [] {
+    return std::vector<core::OlderGeneration>();
+  };
 };
 
 // The contents of the status page, as JSON. Objects only as far as an operator needs to see the holdings of each

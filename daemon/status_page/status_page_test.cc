@@ -25,10 +25,13 @@ using ::testing::Not;
 
 // All keys that may be shown. Before adding one, check that any program on the machine may see its value.
 const std::set<std::string> kAllowed = {
-    "time_ms", "node", "history", "adapters", "tenants", "sessions", "regions", "ends", "failures", "rows", "more",
+    "time_ms", "node", "older_generations", "history", "adapters", "tenants", "sessions", "regions", "ends", "failures",
+    "rows", "more",
     // node
     "name", "version", "provider", "pid", "uptime_ms", "healthy", "draining", "policy_file", "policy_refused",
     "connections", "quotas", "resource", "used", "limit",
+    // older generations
+    "generation", "left_ms",
     // history
     "interval_ms", "pinned_bytes", "registered_bytes", "registrations", "calls",
     // adapters, tenants
@@ -66,7 +69,8 @@ class StatusPageTest : public ::testing::Test {
                        .version = "1.2.3",
                        .policy_file = "/etc/policy",
                        .connections = [] { return uint64_t{5}; },
-                       .adapters = [this] { return adapters_; }});
+                       .adapters = [this] { return adapters_; },
+                       .older_generations = [this] { return older_; }});
   }
   void Refuse() {
     failures_.Report(core::Decision{.what = "MemoryService.RegisterMr",
@@ -93,6 +97,7 @@ class StatusPageTest : public ::testing::Test {
   RecentFailures failures_;
   History history_;
   std::vector<AdapterState> adapters_ = {{.name = "soft0", .healthy = true, .remark = ""}};
+  std::vector<core::OlderGeneration> older_;
   std::vector<Owner> owners_;
   std::string text_;
 };
@@ -107,6 +112,15 @@ TEST_F(StatusPageTest, SaysWhatTheNodeIs) {
   EXPECT_EQ(node["draining"], false);
   EXPECT_EQ(node["policy_refused"], false);
   EXPECT_EQ(node["healthy"], true);
+}
+
+TEST_F(StatusPageTest, SaysHowLongOlderGenerationsServe) {
+  EXPECT_TRUE(Page()["older_generations"].empty());
+  older_ = {{.generation = 3, .sessions = 5, .deadline = world_.clock.Now() + std::chrono::seconds(9)},
+            {.generation = 4, .sessions = 1, .deadline = world_.clock.Now() - std::chrono::seconds(1)}};
+  const Parsed older = Page()["older_generations"];
+  EXPECT_EQ(older[0], Parsed({{"generation", 3}, {"sessions", 5}, {"left_ms", 9000}}));
+  EXPECT_EQ(older[1]["left_ms"], 0);
 }
 
 TEST_F(StatusPageTest, OneSickAdapterMakesTheNodeUnhealthy) {
@@ -174,6 +188,7 @@ TEST_F(StatusPageTest, HasNoKeyThatIsNotAllowed) {
   history_.Sample(world_.clock.Now(), *world_.ledger);
   core::MemoryPool pool(world_.os, world_.ledger, {{.pages = {}, .file_bytes = uint64_t{1} << 20, .files = 1}});
   world_.node.pool = &pool;
+  older_.push_back({.generation = 1, .sessions = 0, .deadline = {}});
   std::set<std::string> keys;
   CollectKeys(Page(), &keys);
   EXPECT_EQ(keys, kAllowed);

@@ -8,8 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "base/errno_status.h"
@@ -43,10 +45,12 @@ int Milliseconds(std::chrono::nanoseconds time) {
 }  // namespace
 
 struct Acceptor::Listener : std::enable_shared_from_this<Listener> {
-  Listener(SocketKind its_kind, UniqueFd its_socket) : kind(std::move(its_kind)), socket(std::move(its_socket)) {}
+  Listener(SocketKind its_kind, NamedListener named)
+      : kind(std::move(its_kind)), socket(std::move(named.listener)), file(named.file) {}
 
   SocketKind kind;
   UniqueFd socket;
+  const SocketFile file;
   // Null for the operators.
   std::unique_ptr<core::RateLimiter> pace;
   // When the rest ends; when the last one ended; empty before the first.
@@ -68,7 +72,7 @@ Acceptor::Acceptor(Admission admission, core::Node& node, const log::Logger& log
 Acceptor::~Acceptor() { Stop(); }
 
 // Events name the listener by its address: it is erased only between two rounds of events.
-absl::Status Acceptor::Listen(SocketKind kind, UniqueFd listening) {
+absl::Status Acceptor::Listen(SocketKind kind, NamedListener listening) {
   const auto listener = std::make_shared<Listener>(std::move(kind), std::move(listening));
   if (listener->kind.door != Door::kOperator) {
     const core::Rate pace = listener->kind.tenant != nullptr ? kDoorPace : kSharedPace;
@@ -93,12 +97,22 @@ void Acceptor::Leave(std::shared_ptr<core::Tenant> tenant, Inbox::Task done) {
   });
 }
 
+void Acceptor::Discard(SocketKind kind, UniqueFd listening) {
+  const auto listener =
+      std::make_shared<Listener>(std::move(kind), NamedListener{.listener = std::move(listening), .file = {}});
+  inbox_.Post([this, listener] { Close(*listener); });
+}
+
 absl::Status Acceptor::Start() {
   epoll_event event = {.events = EPOLLIN, .data = {.ptr = nullptr}};
   if (!spare_.valid() || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, inbox_.fd(), &event) != 0) {
     return absl::UnavailableError(ErrnoDetail("epoll_create1, eventfd, open", errno));
   }
-  thread_ = std::thread([this] { Run(); });
+  try {
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::system_error& error) {
+    return absl::UnavailableError(error.what());
+  }
   return absl::OkStatus();
 }
 
@@ -108,6 +122,55 @@ void Acceptor::Stop() {
     inbox_.WakeUp();
     thread_.join();
   }
+}
+
+// A thread that was not started, or has ended, has no say.
+void Acceptor::RunAndWait(Inbox::Task task) {
+  if (!thread_.joinable()) {
+    return task();
+  }
+  const auto done = std::make_shared<std::promise<void>>();
+  inbox_.Post([task = std::move(task), done] {
+    task();
+    done->set_value();
+  });
+  done->get_future().wait();
+}
+
+absl::StatusOr<std::vector<HandedSocket>> Acceptor::Lend() {
+  absl::StatusOr<std::vector<HandedSocket>> copies;
+  RunAndWait([&] {
+    lent_ = true;
+    for (const auto& [place, listener] : listeners_) {
+      Watch(*listener);
+    }
+    copies = Copies();
+  });
+  return copies;
+}
+
+absl::StatusOr<std::vector<HandedSocket>> Acceptor::Copies() const {
+  std::vector<HandedSocket> copies;
+  for (const auto& [place, listener] : listeners_) {
+    const core::Tenant* const tenant = place.second;
+    copies.push_back({.door = place.first,
+                      .grant = tenant == nullptr ? GrantId{} : tenant->grant(),
+                      .listener = UniqueFd(fcntl(listener->socket.get(), F_DUPFD_CLOEXEC, 0)),
+                      .file = listener->file});
+    if (!copies.back().listener.valid()) {
+      return absl::UnavailableError(ErrnoDetail("fcntl", errno));
+    }
+  }
+  return copies;
+}
+
+void Acceptor::TakeBack() {
+  RunAndWait([this] {
+    lent_ = false;
+    for (const auto& [place, listener] : listeners_) {
+      Watch(*listener);
+    }
+  });
 }
 
 void Acceptor::Run() {
@@ -121,7 +184,7 @@ void Acceptor::Run() {
       auto* const listener = static_cast<Listener*>(events[static_cast<size_t>(index)].data.ptr);
       if (listener == nullptr) {
         has_tasks = true;
-      } else if (!paused_) {
+      } else if (!paused_ && !lent_) {
         AcceptSome(*listener);
       }
     }
@@ -131,7 +194,9 @@ void Acceptor::Run() {
   }
   inbox_.Run();
   for (auto& [place, listener] : listeners_) {
-    Close(*listener);
+    if (!lent_) {
+      Close(*listener);
+    }
   }
 }
 
@@ -273,14 +338,17 @@ void Acceptor::Pause(bool paused) {
   }
 }
 
+// A lent one may be shut down by the other daemon, which is to wake this thread but once.
 void Acceptor::Watch(Listener& listener) const {
-  epoll_event event = {.events = paused_ || listener.rests ? 0U : EPOLLIN, .data = {.ptr = &listener}};
+  const uint32_t quiet = lent_ ? EPOLLET : 0U;
+  epoll_event event = {.events = lent_ || paused_ || listener.rests ? quiet : EPOLLIN, .data = {.ptr = &listener}};
   epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener.socket.get(), &event);
 }
 
 // After the shutdown nobody can connect. Those who wait are taken out one by one: the close of the listener would
-// discard the descriptors that they have sent.
+// discard the descriptors that they have sent. Another daemon's copy would keep it in the epoll set.
 void Acceptor::Close(Listener& listener) {
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener.socket.get(), nullptr);
   shutdown(listener.socket.get(), SHUT_RDWR);
   spare_.Reset(-1);
   while (true) {

@@ -8,12 +8,14 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/files/unique_fd.h"
 #include "daemon/core/tenant/rate_limiter.h"
 #include "daemon/door/bulkhead.h"
 #include "daemon/transport/admission.h"
+#include "daemon/transport/handed_door.h"
 #include "daemon/transport/inbox.h"
 
 namespace rnicd::transport {
@@ -22,7 +24,7 @@ namespace rnicd::transport {
 // whose connections come too fast is left alone for a moment: then its clients wait in the kernel, where they cost
 // nobody anything.
 // Lifetime: what it is given outlives it.
-// Threads:  Listen, Leave and Post from any; Stop once more does nothing.
+// Threads:  Listen, Leave and Post from any; Lend, TakeBack and Stop from one. Stop once more does nothing.
 class Acceptor {
  public:
   using OnAdmitted = std::function<void(AdmittedConnection)>;
@@ -35,21 +37,32 @@ class Acceptor {
 
   // Accepts from this listener. An earlier one of the same door and tenant is closed after those who wait in it have
   // been accepted. Errors: kUnavailable without memory for it.
-  absl::Status Listen(SocketKind kind, UniqueFd listening);
+  absl::Status Listen(SocketKind kind, NamedListener listening);
+  // Closes a listener after it has turned away those who wait in it.
+  void Discard(SocketKind kind, UniqueFd listening);
   // Closes the listeners of a grant's door, and then runs the task.
   void Leave(std::shared_ptr<core::Tenant> tenant, Inbox::Task done);
   // Errors: kUnavailable without descriptors.
   absl::Status Start();
+  // Accepts nobody until TakeBack: copies of its listeners are for another daemon, and its end closes them for nobody
+  // else. Errors: kUnavailable without descriptors.
+  absl::StatusOr<std::vector<HandedSocket>> Lend();
+  void TakeBack();
   // Refuses whoever still waits to be accepted, and ends the thread.
   void Stop();
   // Runs the task on the thread, between two connections.
   void Post(Inbox::Task task) { inbox_.Post(std::move(task)); }
+  // For tasks on the thread.
+  Admission& admission() { return admission_; }
 
  private:
   struct Listener;
   using Place = std::pair<Door, const core::Tenant*>;
 
   void Run();
+  // Runs the task on the thread, and waits for it.
+  void RunAndWait(Inbox::Task task);
+  absl::StatusOr<std::vector<HandedSocket>> Copies() const;
   void AcceptSome(Listener& listener);
   void Take(std::shared_ptr<Listener> listener);
 
@@ -86,6 +99,7 @@ class Acceptor {
   // Listeners that are left alone, the first to be awakened in front.
   std::deque<std::weak_ptr<Listener>> resting_;
   bool paused_ = false;
+  bool lent_ = false;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

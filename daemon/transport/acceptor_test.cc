@@ -45,7 +45,7 @@ TEST(Acceptor, SleepsWhileAConnectionCannotBeAccepted) {
   Admission admission({}, world.node, logger, std::make_shared<door::Places>(0, 0));
   Acceptor acceptor(std::move(admission), world.node, logger, bulkhead, SIZE_MAX, [](const AdmittedConnection&) {});
   const std::set<std::string> before = ThreadFolders();
-  ASSERT_TRUE(acceptor.Listen({}, UniqueFd(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK))).ok());
+  ASSERT_TRUE(acceptor.Listen({}, {.listener = UniqueFd(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)), .file = {}}).ok());
   ASSERT_TRUE(acceptor.Start().ok());
   std::set<std::string> threads = ThreadFolders();
   std::erase_if(threads, [&](const std::string& thread) { return before.contains(thread); });

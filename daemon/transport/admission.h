@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "daemon/core/request/node.h"
 #include "daemon/core/tenant/caller.h"
 #include "daemon/core/tenant/rate_limiter.h"
@@ -18,7 +19,7 @@
 #include "daemon/door/entrance.h"
 #include "daemon/door/refusal.h"
 #include "daemon/transport/client_socket.h"
-#include "daemon/transport/peer.h"
+#include "daemon/transport/identity/peer.h"
 #include "log/logger.h"
 
 namespace rnicd::transport {
@@ -47,6 +48,10 @@ class Admission {
   Admission(const Options& options, core::Node& node, const log::Logger& logger, std::shared_ptr<door::Places> places)
       : options_(options), node_(node), logger_(logger), entrance_(node.clock, std::move(places), options.rate) {}
 
+  // The process that connected; it is not looked at any further. Errors: as IdentifyPeer.
+  absl::StatusOr<core::ProcessKey> ProcessOf(const ClientSocket& socket) const {
+    return IdentifyProcess(socket.get(), options_.rung);
+  }
   // Empty when the connection is refused, or its client has left.
   std::optional<AdmittedConnection> Admit(std::shared_ptr<ClientSocket> socket);
 

@@ -38,6 +38,12 @@ bool RefuseDescriptors(int listener) {
   return setsockopt(listener, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off)) == 0;
 }
 
+bool RefusesDescriptors(int socket) {
+  int passes = 1;
+  socklen_t size = sizeof(passes);
+  return getsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &passes, &size) == 0 && passes == 0;
+}
+
 // A read without room for control messages that leaves everything where it is: the kernel reports that there is one,
 // and installs nothing. On a stream a read of no bytes looks through all that waits. A packet socket shows the first
 // packet only, so there every packet counts: asked to pass credentials, the kernel has a control message for each.
@@ -56,14 +62,19 @@ ClientSocket::~ClientSocket() {
   if (kind_.refuses_descriptors) {
     return;
   }
-  shutdown(socket_.get(), SHUT_RDWR);  // Nothing more arrives.
-  if (HoldsDescriptors(socket_.get(), kind_.carries_packets())) {
+  if (!passed_on_) {
+    shutdown(socket_.get(), SHUT_RDWR);  // Nothing more arrives.
+  }
+  // The process to which it was passed on may end, and leave the last copy to this one.
+  if (passed_on_ || HoldsDescriptors(socket_.get(), kind_.carries_packets())) {
     // Not the turn of its imports: a user's other processes are not to wait for a close.
     const std::string turn = absl::StrCat("close of ", owner_.empty() ? UserOf(socket_.get()) : owner_);
     const auto closed =
         std::make_shared<std::pair<std::shared_ptr<void>, UniqueSocket>>(std::move(kept_), std::move(socket_));
-    closers_.Run(turn, [closed, carries_packets = kind_.carries_packets()] {
-      Discard(closed->second.get(), carries_packets);
+    closers_.Run(turn, [closed, passed_on = passed_on_, carries_packets = kind_.carries_packets()] {
+      if (!passed_on) {
+        Discard(closed->second.get(), carries_packets);
+      }
       closed->second.Reset(-1);
     });
   }

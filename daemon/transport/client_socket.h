@@ -14,6 +14,8 @@ namespace rnicd::transport {
 // Makes the kernel refuse descriptors that clients send to the sockets which `listener` will accept: the sender gets
 // EPERM. False before Linux 6.16, which has no such option.
 bool RefuseDescriptors(int listener);
+// True for a socket of such a listener.
+bool RefusesDescriptors(int socket);
 
 // True when closing the socket may discard descriptors that its client has sent, which the client can make to block.
 bool HoldsDescriptors(int socket, bool carries_packets);
@@ -33,7 +35,7 @@ struct SocketKind {
 
 // The accepted socket of a client, shared by those who watch and those who serve it. With the last of them the
 // connection ends: the socket is closed at once if it holds nothing that can block, otherwise by the bulkhead.
-// Threads: SetOwner and Keep before it is shared, or by one thread; everything else from any.
+// Threads: SetOwner, Keep and PassOn before it is shared, or by one thread; everything else from any.
 class ClientSocket {
  public:
   // The bulkhead outlives the socket.
@@ -51,6 +53,8 @@ class ClientSocket {
   const std::string& owner() const { return owner_; }
   // Destroyed once the socket is closed.
   void Keep(std::shared_ptr<void> kept) { kept_ = std::move(kept); }
+  // Another process has a copy, and serves it: the connection goes on when this one is destroyed.
+  void PassOn() { passed_on_ = true; }
 
   // The descriptor as those see it who only read and write.
   static std::shared_ptr<const UniqueSocket> DescriptorOf(const std::shared_ptr<ClientSocket>& socket) {
@@ -63,6 +67,7 @@ class ClientSocket {
   door::Bulkhead& closers_;
   std::string owner_;
   std::shared_ptr<void> kept_;
+  bool passed_on_ = false;
 };
 
 }  // namespace rnicd::transport

@@ -62,6 +62,35 @@ TEST_P(ClientSocketTest, WithoutDescriptorsItIsClosedAtOnce) {
   EXPECT_EQ(recv(theirs_.get(), &byte, 1, MSG_DONTWAIT), 0) << "the client sees the end";
 }
 
+TEST_P(ClientSocketTest, TheConnectionGoesOnWithACopyThatWasPassedOn) {
+  const UniqueSocket copy(dup(ours_.get()));
+  const auto kept = std::make_shared<int>();
+  {
+    ClientSocket socket(std::move(ours_), {.door = carries_packets() ? Door::kFd : Door::kWorkload}, bulkhead_);
+    socket.Keep(kept);
+    socket.PassOn();
+  }
+  EXPECT_TRUE(Eventually([&] { return kept.use_count() == 1; }));
+  ASSERT_EQ(send(theirs_.get(), "x", 1, 0), 1);
+  char byte = 0;
+  EXPECT_EQ(recv(copy.get(), &byte, 1, 0), 1);
+}
+
+// The process with the copy has ended, and left what the client has sent.
+TEST_P(ClientSocketTest, OneThatWasPassedOnAndIsTheLastIsClosedInTheBulkhead) {
+  LingeringSocket lingering;
+  ASSERT_TRUE(SendWith(theirs_.get(), "x", lingering.get()));
+  lingering.ForgetOurs();
+  {
+    ClientSocket socket(std::move(ours_), {.door = carries_packets() ? Door::kFd : Door::kWorkload}, bulkhead_);
+    socket.SetOwner("pod");
+    socket.PassOn();
+  }
+  EXPECT_EQ(bulkhead_.size(), 1u) << "it is being closed";
+  lingering.Reset();
+  EXPECT_TRUE(Eventually([&] { return bulkhead_.size() == 0; }));
+}
+
 TEST_P(ClientSocketTest, OneWhoseCloseBlocksDelaysOnlyOtherClosesOfItsOwner) {
   LingeringSocket lingering;
   ASSERT_TRUE(SendWith(theirs_.get(), "x", lingering.get()));

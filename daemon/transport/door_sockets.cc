@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -25,6 +26,14 @@ SocketName OperatorSocket(SocketDirectory& directory) {
   return {Door::kOperator, core::kAdminSocketName, SOCK_STREAM, 0600, &directory};
 }
 
+std::string OperatorSocketNameOf(uint32_t generation) { return absl::StrCat("admin-", generation, ".sock"); }
+
+SocketName OperatorSocketOf(SocketDirectory& directory, uint32_t generation) {
+  SocketName name = OperatorSocket(directory);
+  name.name = OperatorSocketNameOf(generation);
+  return name;
+}
+
 DoorSockets::DoorSockets(const std::vector<SocketName>& names, const log::Logger& logger, OnListener on_listener)
     : logger_(logger), on_listener_(std::move(on_listener)) {
   for (const SocketName& name : names) {
@@ -32,27 +41,55 @@ DoorSockets::DoorSockets(const std::vector<SocketName>& names, const log::Logger
   }
 }
 
-absl::StatusOr<SocketKind> DoorSockets::Open() {
+absl::StatusOr<SocketKind> DoorSockets::Open(std::vector<HandedSocket> inherited) {
   MutexLock lock(mutex_);
   open_ = true;
-  SocketKind kind;
+  absl::StatusOr<SocketKind> kind;
   for (Place& place : places_) {
-    RNICD_ASSIGN_OR_RETURN(kind, Listen(place));
+    kind = OpenOne(place, inherited);
+    if (!kind.ok()) {
+      lent_ = !inherited.empty();
+      break;
+    }
   }
   return kind;
+}
+
+absl::StatusOr<SocketKind> DoorSockets::OpenOne(Place& place, std::vector<HandedSocket>& inherited) {
+  const auto handed = std::find_if(inherited.begin(), inherited.end(), [&](const HandedSocket& one) {
+    return one.door == place.name.door && one.listener.valid();
+  });
+  if (handed == inherited.end()) {
+    return Listen(place);
+  }
+  NamedListener named = {.listener = std::move(handed->listener), .file = handed->file};
+  RNICD_RETURN_IF_ERROR(place.name.directory->ListenAgain(place.name.name, named, place.name.mode));
+  return Use(place, std::move(named));
 }
 
 absl::StatusOr<SocketKind> DoorSockets::Listen(Place& place) {
   const SocketName& name = place.name;
   RNICD_ASSIGN_OR_RETURN(NamedListener named, name.directory->Listen(name.name, name.type, name.mode));
-  SocketKind kind = {.door = name.door, .refuses_descriptors = false, .tenant = nullptr};
-  kind.refuses_descriptors = !kind.carries_packets() && RefuseDescriptors(named.listener.get());
-  if (absl::Status taken = on_listener_(kind, std::move(named.listener)); !taken.ok()) {
-    name.directory->Remove(name.name, named.file);
-    return taken;
+  const SocketFile file = named.file;
+  absl::StatusOr<SocketKind> kind = Use(place, std::move(named));
+  if (!kind.ok()) {
+    name.directory->Remove(name.name, file);
   }
-  place.file = named.file;
   return kind;
+}
+
+absl::StatusOr<SocketKind> DoorSockets::Use(Place& place, NamedListener named) {
+  SocketKind kind = {.door = place.name.door, .refuses_descriptors = false, .tenant = nullptr};
+  kind.refuses_descriptors = !kind.carries_packets() && RefuseDescriptors(named.listener.get());
+  const SocketFile file = named.file;
+  RNICD_RETURN_IF_ERROR(on_listener_(kind, std::move(named)));
+  place.file = file;
+  return kind;
+}
+
+void DoorSockets::SetLent(bool lent) {
+  MutexLock lock(mutex_);
+  lent_ = lent;
 }
 
 void DoorSockets::Restore() {
@@ -61,7 +98,7 @@ void DoorSockets::Restore() {
   {
     MutexLock lock(mutex_);
     for (Place& place : places_) {
-      if (const absl::Status restored = open_ ? RestoreOne(place) : absl::OkStatus(); !restored.ok()) {
+      if (const absl::Status restored = open_ && !lent_ ? RestoreOne(place) : absl::OkStatus(); !restored.ok()) {
         std::string& paths = missing[std::string(restored.message())];
         absl::StrAppend(&paths, paths.empty() ? "" : ", ", PathOf(place.name));
       }
@@ -101,7 +138,7 @@ void DoorSockets::SetTrouble(std::optional<std::string> trouble) {
 
 void DoorSockets::Remove() {
   MutexLock lock(mutex_);
-  if (!std::exchange(open_, false)) {
+  if (!std::exchange(open_, false) || lent_) {
     return;
   }
   for (const Place& place : places_) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "base/mutex.h"
 #include "daemon/transport/admission.h"
 #include "daemon/transport/client_socket.h"
+#include "daemon/transport/handed_door.h"
 #include "daemon/transport/socket_directory.h"
 #include "log/logger.h"
 
@@ -18,7 +20,7 @@ namespace rnicd::transport {
 // A socket by which clients find the daemon.
 struct SocketName {
   Door door = Door::kWorkload;
-  const char* name = nullptr;
+  std::string name;
   int type = 0;
   mode_t mode = 0;
   SocketDirectory* directory = nullptr;
@@ -27,6 +29,9 @@ struct SocketName {
 // Both that a workload needs, and the operators'.
 std::vector<SocketName> WorkloadSockets(SocketDirectory& directory, mode_t mode);
 SocketName OperatorSocket(SocketDirectory& directory);
+// That of the operators of a daemon from which another one has taken over.
+std::string OperatorSocketNameOf(uint32_t generation);
+SocketName OperatorSocketOf(SocketDirectory& directory, uint32_t generation);
 
 // Sockets kept under their names: one that was removed, or whose name was given to another file, is made again, and its
 // directory as well.
@@ -35,15 +40,18 @@ SocketName OperatorSocket(SocketDirectory& directory);
 class DoorSockets {
  public:
   // Takes over a socket that listens, in place of an earlier one of that door.
-  using OnListener = std::function<absl::Status(SocketKind, UniqueFd)>;
+  using OnListener = std::function<absl::Status(SocketKind, NamedListener)>;
 
   DoorSockets(const std::vector<SocketName>& names, const log::Logger& logger, OnListener on_listener);
   ~DoorSockets() { Remove(); }
   DoorSockets(const DoorSockets&) = delete;
   DoorSockets& operator=(const DoorSockets&) = delete;
 
-  // The kind of the last one. Errors: as SocketDirectory::Listen.
-  absl::StatusOr<SocketKind> Open();
+  // With the listeners of another daemon, where it has some for these doors. The kind of the last one. Errors: as
+  // SocketDirectory::Listen; then those of the other daemon keep their names.
+  absl::StatusOr<SocketKind> Open(std::vector<HandedSocket> inherited = {});
+  // While they are lent to another daemon, the names are its own: Restore and Remove do nothing.
+  void SetLent(bool lent);
   // Makes again what is missing. Waits for nobody but the file system.
   void Restore();
   // Takes the names away that are still this daemon's. From now on Restore does nothing.
@@ -57,7 +65,9 @@ class DoorSockets {
     SocketFile file;
   };
 
+  absl::StatusOr<SocketKind> OpenOne(Place& place, std::vector<HandedSocket>& inherited) RNICD_REQUIRES(mutex_);
   absl::StatusOr<SocketKind> Listen(Place& place) RNICD_REQUIRES(mutex_);
+  absl::StatusOr<SocketKind> Use(Place& place, NamedListener named) RNICD_REQUIRES(mutex_);
   absl::Status RestoreOne(Place& place) RNICD_REQUIRES(mutex_);
   // Writes a line when it has changed.
   void SetTrouble(std::optional<std::string> trouble);
@@ -67,6 +77,7 @@ class DoorSockets {
   Mutex mutex_;
   std::vector<Place> places_ RNICD_GUARDED_BY(mutex_);
   bool open_ RNICD_GUARDED_BY(mutex_) = false;
+  bool lent_ RNICD_GUARDED_BY(mutex_) = false;
   // Apart from the other, so that trouble() does not wait for the file system.
   mutable Mutex trouble_mutex_;
   std::optional<std::string> trouble_ RNICD_GUARDED_BY(trouble_mutex_);

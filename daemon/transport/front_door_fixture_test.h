@@ -17,7 +17,7 @@
 #include "daemon/core/session/names.h"
 #include "daemon/door/recording_server_fake.h"
 #include "daemon/transport/front_door.h"
-#include "daemon/transport/pod_names_test.h"
+#include "daemon/transport/identity/pod_names_test.h"
 #include "rnicd/v1/fd_channel.pb.h"
 
 namespace rnicd::transport {

@@ -170,8 +170,8 @@ TEST_F(FrontDoorTest, ThoseWhoWaitInASocketThatIsReplacedAreServed) {
                               std::make_shared<door::Places>(0, 0)),
                     world_->node, logger_, bulkhead_, SIZE_MAX,
                     [&](const AdmittedConnection&) { visitors.fetch_add(1); });
-  ASSERT_TRUE(acceptor.Listen({}, std::move(earlier->listener)).ok());
-  ASSERT_TRUE(acceptor.Listen({}, std::move(later->listener)).ok());
+  ASSERT_TRUE(acceptor.Listen({}, *std::move(earlier)).ok());
+  ASSERT_TRUE(acceptor.Listen({}, *std::move(later)).ok());
   ASSERT_TRUE(acceptor.Start().ok());
   EXPECT_TRUE(Eventually([&] { return visitors.load() == waiting.size(); })) << visitors.load();
 }

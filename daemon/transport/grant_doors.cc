@@ -56,6 +56,8 @@ struct GrantDoors::GrantDoor {
   SocketDirectory directory;
   const std::shared_ptr<core::Tenant> tenant;
   std::optional<DoorSockets> sockets;
+  // Those who came through it were disconnected, while it was lent.
+  bool left = false;
 };
 
 GrantDoors::GrantDoors(SocketDirectory& directory, Options options, const Clock& clock, const log::Logger& logger,
@@ -73,10 +75,11 @@ void GrantDoors::Open(std::shared_ptr<core::Tenant> tenant, OnOpen done) {
   options_.run([this, tenant = std::move(tenant), done = std::move(done)] { done(OpenNow(tenant)); });
 }
 
-absl::Status GrantDoors::OpenNow(const std::shared_ptr<core::Tenant>& tenant) {
+absl::Status GrantDoors::OpenNow(const std::shared_ptr<core::Tenant>& tenant, std::vector<HandedSocket> inherited) {
   MutexLock lock(mutex_);
-  if (stopped_) {
-    return MakeErrorWithDetail(ErrorReason::DOOR_UNAVAILABLE, "the daemon is stopping");
+  if (stopped_ || lent_) {
+    return MakeErrorWithDetail(ErrorReason::DOOR_UNAVAILABLE,
+                               stopped_ ? "the daemon is stopping" : "another daemon takes over");
   }
   const std::string path = DirectoryOf(tenant->grant());
   std::error_code unknown;
@@ -87,11 +90,11 @@ absl::Status GrantDoors::OpenNow(const std::shared_ptr<core::Tenant>& tenant) {
   if (status.ok()) {
     auto door = std::make_unique<GrantDoor>(*std::move(directory), tenant);
     door->sockets.emplace(WorkloadSockets(door->directory, options_.socket_mode), logger_,
-                          [this, tenant](SocketKind kind, UniqueFd listener) {
+                          [this, tenant](SocketKind kind, NamedListener listener) {
                             kind.tenant = tenant;
                             return acceptor_.Listen(std::move(kind), std::move(listener));
                           });
-    status = door->sockets->Open().status();
+    status = door->sockets->Open(std::move(inherited)).status();
     if (status.ok()) {
       doors_[tenant->grant()] = std::move(door);
       return absl::OkStatus();
@@ -104,6 +107,41 @@ absl::Status GrantDoors::OpenNow(const std::shared_ptr<core::Tenant>& tenant) {
   return MakeErrorWithDetail(ErrorReason::DOOR_UNAVAILABLE, std::string(status.message()));
 }
 
+absl::Status GrantDoors::Inherit(std::vector<HandedSocket> sockets, const Tenants& tenants) {
+  std::map<GrantId, std::vector<HandedSocket>> of_grants;
+  for (HandedSocket& socket : sockets) {
+    of_grants[socket.grant].push_back(std::move(socket));
+  }
+  for (auto& [grant, inherited] : of_grants) {
+    if (const auto tenant = tenants.find(grant); tenant != tenants.end()) {
+      RNICD_RETURN_IF_ERROR(OpenNow(tenant->second, std::move(inherited)));
+      continue;
+    }
+    for (HandedSocket& socket : inherited) {
+      acceptor_.Discard({.door = socket.door, .refuses_descriptors = false, .tenant = nullptr},
+                        std::move(socket.listener));
+    }
+    CloseNow(grant, [] {});
+  }
+  return absl::OkStatus();
+}
+
+void GrantDoors::SetLent(bool lent) {
+  MutexLock lock(mutex_);
+  lent_ = lent;
+  for (const auto& [grant, door] : doors_) {
+    door->sockets->SetLent(lent);
+  }
+  MutexLock trouble_lock(trouble_mutex_);
+  trouble_.clear();
+}
+
+std::shared_ptr<core::Tenant> GrantDoors::TenantOf(GrantId grant) const {
+  MutexLock lock(mutex_);
+  const auto found = doors_.find(grant);
+  return found == doors_.end() ? nullptr : found->second->tenant;
+}
+
 void GrantDoors::Close(GrantId grant, OnClosed done) {
   options_.run([this, grant, done = std::move(done)] { CloseNow(grant, done); });
 }
@@ -111,19 +149,16 @@ void GrantDoors::Close(GrantId grant, OnClosed done) {
 // The names first, so that nobody finds what is going; then those who came before.
 void GrantDoors::CloseNow(GrantId grant, const OnClosed& done) {
   std::shared_ptr<core::Tenant> tenant;
+  bool lent = false;
   {
     MutexLock lock(mutex_);
-    const auto found = doors_.find(grant);
-    if (found == doors_.end()) {
-      RemoveLeftover(NameOf(grant));
-    } else if (found->second->tenant->closed()) {
-      tenant = found->second->tenant;
-      found->second->sockets.reset();
-      RemoveDirectory(found->second->directory.path());
-      doors_.erase(found);
-    }
+    lent = lent_;
+    tenant = lent ? LeaveDoor(grant) : RemoveDoor(grant);
   }
-  if (tenant == nullptr) {
+  if (tenant != nullptr && lent) {
+    options_.disconnect(tenant);
+  }
+  if (tenant == nullptr || lent) {
     return done();
   }
   acceptor_.Leave(tenant, [this, tenant, done] {
@@ -134,6 +169,29 @@ void GrantDoors::CloseNow(GrantId grant, const OnClosed& done) {
   });
 }
 
+std::shared_ptr<core::Tenant> GrantDoors::LeaveDoor(GrantId grant) {
+  const auto found = doors_.find(grant);
+  const bool leaves =
+      found != doors_.end() && found->second->tenant->closed() && !std::exchange(found->second->left, true);
+  return leaves ? found->second->tenant : nullptr;
+}
+
+std::shared_ptr<core::Tenant> GrantDoors::RemoveDoor(GrantId grant) {
+  const auto found = doors_.find(grant);
+  if (found == doors_.end()) {
+    RemoveLeftover(NameOf(grant));
+    return nullptr;
+  }
+  std::shared_ptr<core::Tenant> tenant = found->second->tenant;
+  if (!tenant->closed()) {
+    return nullptr;
+  }
+  found->second->sockets.reset();
+  RemoveDirectory(found->second->directory.path());
+  doors_.erase(found);
+  return tenant;
+}
+
 void GrantDoors::Tick() {
   std::vector<GrantId> ended;
   {
@@ -142,12 +200,14 @@ void GrantDoors::Tick() {
       return;
     }
     for (const auto& [grant, door] : doors_) {
-      if (door->tenant->closed()) {
+      if (door->tenant->closed() && !(lent_ && door->left)) {
         ended.push_back(grant);
       }
     }
-    Restore();
-    if (clock_.Now() >= leftovers_end_ && !std::exchange(leftovers_removed_, true)) {
+    if (!lent_) {
+      Restore();
+    }
+    if (!lent_ && clock_.Now() >= leftovers_end_ && !std::exchange(leftovers_removed_, true)) {
       RemoveLeftovers();
     }
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -43,6 +44,15 @@ class GrantDoors final : public core::Doors {
   void Open(std::shared_ptr<core::Tenant> tenant, OnOpen done) override;
   void Close(GrantId grant, OnClosed done) override;
 
+  // Opens the doors that another daemon had: those of grants without a tenant here are closed. Before others are
+  // opened. Errors: DOOR_UNAVAILABLE.
+  using Tenants = std::map<GrantId, std::shared_ptr<core::Tenant>>;
+  absl::Status Inherit(std::vector<HandedSocket> sockets, const Tenants& tenants);
+  // While they are lent to another daemon, no door is made or removed; those who came through one whose grant has ended
+  // are disconnected all the same.
+  void SetLent(bool lent);
+  // The tenant whose door it is; null when it has none.
+  std::shared_ptr<core::Tenant> TenantOf(GrantId grant) const;
   // Periodic work: closes the doors of grants that have expired, and makes sockets again that were removed.
   void Tick();
   // Takes the names of the sockets away; from now on there is no new door.
@@ -53,8 +63,12 @@ class GrantDoors final : public core::Doors {
  private:
   struct GrantDoor;
 
-  absl::Status OpenNow(const std::shared_ptr<core::Tenant>& tenant) RNICD_EXCLUDES(mutex_);
+  absl::Status OpenNow(const std::shared_ptr<core::Tenant>& tenant, std::vector<HandedSocket> inherited = {})
+      RNICD_EXCLUDES(mutex_);
   void CloseNow(GrantId grant, const OnClosed& done) RNICD_EXCLUDES(mutex_);
+  // The tenant of a grant that has ended, else null: its door is left as it is, or goes.
+  std::shared_ptr<core::Tenant> LeaveDoor(GrantId grant) RNICD_REQUIRES(mutex_);
+  std::shared_ptr<core::Tenant> RemoveDoor(GrantId grant) RNICD_REQUIRES(mutex_);
   // Looks at some doors in turn, so that thousands of them cost no more than a few.
   void Restore() RNICD_REQUIRES(mutex_);
   // The directory of a grant that has no door.
@@ -73,6 +87,7 @@ class GrantDoors final : public core::Doors {
   GrantId restored_ RNICD_GUARDED_BY(mutex_);
   bool leftovers_removed_ RNICD_GUARDED_BY(mutex_) = false;
   bool stopped_ RNICD_GUARDED_BY(mutex_) = false;
+  bool lent_ RNICD_GUARDED_BY(mutex_) = false;
   // Apart from the other, so that trouble() does not wait for the file system.
   mutable Mutex trouble_mutex_;
   std::string trouble_ RNICD_GUARDED_BY(trouble_mutex_);

@@ -59,6 +59,15 @@ absl::Status CheckTrusted(const std::string& path) {
   return absl::OkStatus();
 }
 
+// Fails where another daemon has it: a lock belongs to the open file, so that a copy of its holder's has it already.
+absl::Status Lock(int lock, const std::string& directory) {
+  if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+    return absl::OkStatus();
+  }
+  return errno == EWOULDBLOCK ? absl::FailedPreconditionError(absl::StrCat("another rnicd serves on ", directory))
+                              : Failed("flock", LockPath(directory), errno);
+}
+
 // The lock of the directory, by its path.
 absl::StatusOr<UniqueFd> TakeLock(const std::string& directory) {
   const std::string path = LockPath(directory);
@@ -66,10 +75,7 @@ absl::StatusOr<UniqueFd> TakeLock(const std::string& directory) {
   if (!lock.valid()) {
     return Failed("open", path, errno);
   }
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return errno == EWOULDBLOCK ? absl::FailedPreconditionError(absl::StrCat("another rnicd serves on ", directory))
-                                : Failed("flock", path, errno);
-  }
+  RNICD_RETURN_IF_ERROR(Lock(lock.get(), directory));
   return lock;
 }
 
@@ -104,6 +110,14 @@ absl::StatusOr<SocketDirectory> SocketDirectory::Claim(const std::string& path, 
   RNICD_RETURN_IF_ERROR(CheckTrusted(path));
   RNICD_ASSIGN_OR_RETURN(UniqueFd lock, TakeLock(path));
   return SocketDirectory(path, mode, std::move(lock));
+}
+
+absl::StatusOr<SocketDirectory> SocketDirectory::Adopt(const std::string& path, mode_t mode, UniqueFd lock) {
+  RNICD_RETURN_IF_ERROR(CheckTrusted(path));
+  RNICD_RETURN_IF_ERROR(Lock(lock.get(), path));
+  SocketDirectory directory(path, mode, std::move(lock));
+  RNICD_RETURN_IF_ERROR(directory.KeepClaim());
+  return directory;
 }
 
 absl::StatusOr<SocketDirectory> SocketDirectory::Sub(const std::string& name, mode_t mode) const {
@@ -160,6 +174,19 @@ absl::StatusOr<NamedListener> SocketDirectory::Listen(const std::string& name, i
     return failure;
   }
   return named;
+}
+
+absl::Status SocketDirectory::ListenAgain(const std::string& name, const NamedListener& named, mode_t mode) const {
+  const std::string path = absl::StrCat(path_, "/", name);
+  if (listen(named.listener.get(), kListenBacklog) != 0) {
+    return Failed("listen", path, errno);
+  }
+  return Has(name, named.file) ? SetMode(path, mode).status() : absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> SocketDirectory::CopyLock() const {
+  UniqueFd copy(fcntl(lock_.get(), F_DUPFD_CLOEXEC, 0));
+  return copy.valid() ? absl::StatusOr<UniqueFd>(std::move(copy)) : Failed("fcntl", LockPath(path_), errno);
 }
 
 bool SocketDirectory::Has(const std::string& name, const SocketFile& file) const {

@@ -38,6 +38,8 @@ class SocketDirectory {
   // Errors: kFailedPrecondition when another daemon holds it or others may write there, kUnavailable when it cannot be
   // created or written, both naming the path.
   static absl::StatusOr<SocketDirectory> Claim(const std::string& path, mode_t mode);
+  // As Claim, with a copy of the lock from the daemon that holds it: there is no moment at which nobody does.
+  static absl::StatusOr<SocketDirectory> Adopt(const std::string& path, mode_t mode, UniqueFd lock);
 
   // The directory `name` in this one, for which the lock of this one holds too. Makes it with this mode if there is
   // none. Errors: as Claim.
@@ -51,12 +53,17 @@ class SocketDirectory {
   // replaced: the lock gives its owner the names, too. The name appears only when the socket listens with its final
   // mode. Errors: kUnavailable naming the path; kInvalidArgument when the path is too long for a socket.
   absl::StatusOr<NamedListener> Listen(const std::string& name, int type, mode_t mode) const;
+  // Makes this process the one that clients see behind a listener that another daemon has made, and sets the mode of
+  // its name. Errors: kUnavailable naming the path.
+  absl::Status ListenAgain(const std::string& name, const NamedListener& named, mode_t mode) const;
   // Whether the name is that of this file.
   bool Has(const std::string& name, const SocketFile& file) const;
   // Unlinks the name if it is that of this file; open connections continue.
   void Remove(const std::string& name, const SocketFile& file) const;
 
   const std::string& path() const { return path_; }
+  // For Adopt. Errors: kUnavailable without descriptors.
+  absl::StatusOr<UniqueFd> CopyLock() const;
 
  private:
   SocketDirectory(std::string path, mode_t mode, UniqueFd lock)

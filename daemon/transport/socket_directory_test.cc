@@ -1,5 +1,6 @@
 #include "daemon/transport/socket_directory.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
 namespace rnicd::transport {
@@ -70,6 +72,32 @@ TEST_F(SocketDirectoryTest, ASecondClaimIsRefusedWhileTheFirstLives) {
     EXPECT_NE(second.status().message().find(path_), absl::string_view::npos);
   }
   EXPECT_TRUE(SocketDirectory::Claim(path_, 0755).ok()) << "the lock goes with its owner";
+}
+
+TEST_F(SocketDirectoryTest, WithACopyOfItsLockTheDirectoryIsAdopted) {
+  auto first = std::make_optional(Claimed());
+  auto heir = SocketDirectory::Adopt(path_, 0755, *first->CopyLock());
+  ASSERT_TRUE(heir.ok()) << heir.status();
+  first.reset();
+  EXPECT_EQ(SocketDirectory::Claim(path_, 0755).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(heir->KeepClaim().ok());
+}
+
+TEST_F(SocketDirectoryTest, WithAnotherFileItIsNotAdopted) {
+  const SocketDirectory first = Claimed();
+  UniqueFd another(open((path_ + "/lock").c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_EQ(SocketDirectory::Adopt(path_, 0755, std::move(another)).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(SocketDirectory::Adopt(path_, 0755, UniqueFd()).status().code(), absl::StatusCode::kUnavailable);
+}
+
+// The name is that of a lock which nobody has.
+TEST_F(SocketDirectoryTest, AnHeirWhoseLockWasRemovedTakesTheNewOne) {
+  const SocketDirectory first = Claimed();
+  std::filesystem::remove(path_ + "/lock");
+  const auto heir = SocketDirectory::Adopt(path_, 0755, *first.CopyLock());
+  ASSERT_TRUE(heir.ok()) << heir.status();
+  EXPECT_FALSE(SocketDirectory::Claim(path_, 0755).ok());
 }
 
 TEST_F(SocketDirectoryTest, ADirectoryThatCannotBeMadeIsNamed) {

@@ -185,6 +185,21 @@ def _daemon_numbers():
     ]
 
 
+def _generations():
+    legend = "{{instance}}: generation {{generation}}"
+    none_older = "no replaced daemon serves sessions"
+    return [
+        lines("Generations", "Daemons of a node that serve sessions. Normal: 1, and more after an upgrade until the "
+              "sessions of before have ended.", "none", query(f"rnicd_generations{{{NODE}}}", "{{instance}}"),
+              no_value=NO_DAEMON, width=8),
+        lines("Sessions of replaced daemons", "Normal: they fall to 0, and the daemon ends.", "none",
+              query(f"rnicd_generation_sessions{{{NODE}}}", legend), no_value=none_older, width=8),
+        lines("Time left to replaced daemons", "What has not ended by then is ended.", "s",
+              query(f"rnicd_generation_deadline_seconds{{{NODE}}}", legend), no_value=none_older, width=8,
+              runbooks=["GenerationEndsSoon"]),
+    ]
+
+
 def daemon():
     return _daemon_numbers() + [
         lines("Processor time",
@@ -204,6 +219,7 @@ def daemon():
               "few milliseconds. AllocateMemory takes longer: it fills the memory.", "s",
               query("topk($topn, histogram_quantile(0.99, sum by (method, le) (rate(rnicd_rpc_duration_seconds_bucket"
                     f"{{{NODE}}}{RATE}))) > 0)", "{{method}}"), no_value="no call in this time range"),
+        *_generations(),
         table("Daemons", "Which version runs where.", "none", [instant(f"rnicd_build_info{{{NODE}}}")],
               {"instance": ("Node", None), "job": ("Job", None), "version": ("Version", None)}, no_value=NO_DAEMON,
               width=24, height=6, hidden=("Value",)),

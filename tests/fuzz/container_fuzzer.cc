@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/transport/container.h"
+#include "daemon/transport/identity/container.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/split.h"

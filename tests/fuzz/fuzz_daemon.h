@@ -42,6 +42,8 @@ class FakeProcess final : public service::ProcessControl {
       : tenants_(tenants), provider_(provider), draining_(draining) {}
 
   std::string version() const override { return "fuzz"; }
+  uint32_t generation() const override { return 1; }
+  void OnGrantNarrowed(GrantId /*grant*/, const std::string& /*pod_uid*/) override {}
   std::string metrics_address() const override { return ""; }
   uint64_t connections() const override { return 0; }
   core::Doors* doors() const override { return nullptr; }

@@ -72,10 +72,11 @@ TEST(Lifecycle, AdminSocketIsForItsOwnerOnly) {
   ExpectStops(*daemon);
 }
 
-TEST(Lifecycle, SecondDaemonOnTheSameDirectoryIsRefused) {
+TEST(Lifecycle, SecondDaemonThatDoesNotTakeOverIsRefused) {
   const auto first = MustStart();
   ASSERT_NE(first, nullptr);
-  const ShortRun second = RunToItsEnd({.directory = first->directory()});
+  const ShortRun second =
+      RunToItsEnd({.flags = {"--handover_dir=" + first->socket_dir() + "-none"}, .directory = first->directory()});
   ASSERT_TRUE(second.end.has_value());
   EXPECT_EQ(second.end->exit_code, 1);
   EXPECT_NE(second.errors.find(first->socket_dir()), std::string::npos) << second.errors;

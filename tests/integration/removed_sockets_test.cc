@@ -110,7 +110,8 @@ TEST_F(RemovedSockets, AllComeBackAtOnceWithTheLock) {
     }
   }
   ExpectServes();
-  const auto second = DaemonProcess::Launch({.directory = daemon_->directory()});
+  const auto second = DaemonProcess::Launch(
+      {.flags = {"--handover_dir=" + daemon_->socket_dir() + "-none"}, .directory = daemon_->directory()});
   ASSERT_TRUE(second.ok()) << second.status();
   const auto end = (*second)->process().WaitForEnd();
   ASSERT_TRUE(end.has_value());
@@ -180,7 +181,8 @@ TEST_F(RemovedSockets, ADirectoryThatTheSandboxForbidsIsSaidToBe) {
 TEST_F(RemovedSockets, WhatASecondDaemonHasByThenIsLeftToIt) {
   ASSERT_NO_FATAL_FAILURE(Start());
   ASSERT_TRUE(daemon_->process().StopAndWait());
-  for (const std::string& folder : {daemon_->socket_dir(), daemon_->admin_dir(), daemon_->socket_dir() + "-doors"}) {
+  for (const std::string& folder : {daemon_->socket_dir(), daemon_->admin_dir(), daemon_->socket_dir() + "-doors",
+                                    daemon_->socket_dir() + "-handover"}) {
     for (const auto& file : fs::directory_iterator(folder)) {
       fs::remove(file.path());
     }

@@ -12,7 +12,7 @@ import time
 import pytest
 import rnicd
 import rnicd.aio
-from rnicd import _fd_socket, _full_queue
+from rnicd import _attempts, _fd_socket
 from rnicd._effects import Exchange
 
 SOON = 0.05
@@ -61,7 +61,7 @@ def _open(kind, folder, timeout):
 def met(monkeypatch):
     """Functions to call, each at the next pause of a client."""
     waiting = []
-    original = _full_queue.pauses
+    original = _attempts.pauses
 
     def pauses(end):
         for pause in original(end):
@@ -69,7 +69,7 @@ def met(monkeypatch):
                 waiting.pop(0)()
             yield pause
 
-    monkeypatch.setattr(_full_queue, "pauses", pauses)
+    monkeypatch.setattr(_attempts, "pauses", pauses)
     return waiting
 
 
@@ -110,7 +110,7 @@ def test_a_file_without_a_listener_is_unavailable_at_once(folder, kind):
 
 
 def test_pauses_are_of_milliseconds_and_end_in_time():
-    lengths = list(itertools.islice(_full_queue.pauses(math.inf), 9))
+    lengths = list(itertools.islice(_attempts.pauses(math.inf), 9))
     assert lengths == sorted(lengths) and (lengths[0], lengths[-1]) == (0.002, 0.01)
     with pytest.raises(rnicd.TimedOut):
-        next(_full_queue.pauses(time.monotonic()))
+        next(_attempts.pauses(time.monotonic()))

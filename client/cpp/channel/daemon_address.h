@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/cpp/channel/channel.h"
@@ -16,9 +18,11 @@ namespace rnicd::inline client {
 //         when nothing listens, kDeadlineExceeded when the listener's queue is full until the deadline.
 absl::StatusOr<std::shared_ptr<Channel>> ConnectAsWorkload(const std::string& address,
                                                            std::chrono::milliseconds deadline);
-// The same for operators.
+// The same for operators; `generation` is one of OlderGenerations, or 0 for the daemon that takes connections.
 absl::StatusOr<std::shared_ptr<Channel>> ConnectAsOperator(const std::string& address,
-                                                           std::chrono::milliseconds deadline);
+                                                           std::chrono::milliseconds deadline, uint32_t generation = 0);
+// Older daemons that have handed over and still have sessions, the newest first; also some that have just ended.
+std::vector<uint32_t> OlderGenerations(const std::string& address);
 
 // Where tickets of a daemon at this address are exchanged for descriptors; `name` is the one that OpenSession returned.
 // Errors: a transport failure for a name that is a path.

@@ -67,9 +67,13 @@ absl::StatusOr<std::shared_ptr<Channel>> ConnectAsWorkload(const std::string& ad
 }
 
 absl::StatusOr<std::shared_ptr<Channel>> ConnectAsOperator(const std::string& address,
-                                                           std::chrono::milliseconds deadline) {
+                                                           std::chrono::milliseconds deadline,
+                                                           uint32_t /*generation*/) {
   return ConnectTo(address, deadline);
 }
+
+// There is no hand-over here.
+std::vector<uint32_t> OlderGenerations(const std::string& /*address*/) { return {}; }
 
 // The pipe itself carries handles.
 absl::StatusOr<std::string> DescriptorAddress(const std::string& address, const std::string& /*name*/) {

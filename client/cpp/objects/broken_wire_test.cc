@@ -1,12 +1,17 @@
 // The library with a daemon whose answers the real one never gives: it fails, leaves nothing behind, and does not hang.
 // Garbage on the fd socket is in fd_socket_test.cc.
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <future>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -239,6 +244,54 @@ TEST_F(BrokenWireTest, WhereEventsAreRefusedWhatWouldPendIsRefusedToo) {
   ASSERT_TRUE(memory.ok()) << memory.status();
   EXPECT_TRUE(FailedWith(Await(ended.get_future()), ErrorReason::EVENT_STREAM_ALREADY_OPEN));
   EXPECT_TRUE(FailedWith(Await(RegisterPending(*memory)).status(), ErrorReason::EVENT_STREAM_ALREADY_OPEN));
+}
+
+// A client that meets an older generation of the daemon, which hands its sockets over to a newer one.
+class HandedOver : public testing::Test {
+ protected:
+  HandedOver() { newer_.Answer("OpenSession", SessionWithSocket("fd.sock")); }
+
+  // From now on who connects to the older generation's directory reaches the newer one.
+  static std::function<void()> HandOver(const std::string& from, const std::string& to) {
+    return [from, to] { std::filesystem::rename(to + "/rpc.sock", from + "/rpc.sock"); };
+  }
+
+  FakeDaemon newer_;
+};
+
+TEST_F(HandedOver, RefusedOpenSessionIsAskedAgainOverANewConnection) {
+  FakeDaemon older;
+  older.Refuse("OpenSession", ErrorReason::DAEMON_HANDED_OVER, HandOver(older.socket_dir(), newer_.socket_dir()));
+  const auto client = Client::Connect({.socket_dir = older.socket_dir()});
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_EQ(client->session_id(), SessionId{7});
+  EXPECT_EQ(older.Calls("OpenSession"), 1);
+  EXPECT_EQ(newer_.Calls("OpenSession"), 1);
+}
+
+TEST_F(HandedOver, ConnectionThatEndsBeforeTheAnswerIsReplaced) {
+  const TemporaryDirectory older;
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
+  (older.path() + "/rpc.sock").copy(address.sun_path, sizeof(address.sun_path) - 1);
+  UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(listener.get(), 1), 0);
+  std::thread ends([&] {
+    const UniqueFd accepted(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    HandOver(older.path(), newer_.socket_dir())();
+  });
+  const auto client = Client::Connect({.socket_dir = older.path()});
+  ends.join();
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_EQ(newer_.Calls("OpenSession"), 1);
+}
+
+TEST_F(HandedOver, OtherCallsAreNotRepeated) {
+  newer_.Refuse("GetSession", ErrorReason::DAEMON_HANDED_OVER, [] {});
+  const auto client = Client::Connect({.socket_dir = newer_.socket_dir()});
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_TRUE(FailedWith(client->GetSession().status(), ErrorReason::DAEMON_HANDED_OVER));
+  EXPECT_EQ(newer_.Calls("GetSession"), 1);
 }
 
 }  // namespace

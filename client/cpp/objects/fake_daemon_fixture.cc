@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "grpcpp/generic/async_generic_service.h"
+#include "rnicd/v1/error.pb.h"
 
 namespace rnicd::inline client {
 namespace {
@@ -22,7 +23,10 @@ class FakeDaemon::Call final : public grpc::ServerGenericBidiReactor {
   explicit Call(Reply reply) : reply_(std::move(reply)), answer_(BufferOf(reply_.bytes)) { StartRead(&request_); }
 
   void OnReadDone(bool) override {
-    if (!reply_.never) {
+    if (reply_.refused) {
+      reply_.refused();
+      Finish(reply_.status);
+    } else if (!reply_.never) {
       StartWriteAndFinish(&answer_, {}, grpc::Status::OK);
     }
   }
@@ -139,12 +143,23 @@ void FakeDaemon::Answer(const std::string& method, const google::protobuf::Messa
 
 void FakeDaemon::AnswerBytes(const std::string& method, const std::string& bytes) {
   MutexLock lock(mutex_);
-  replies_[method] = {.bytes = bytes};
+  replies_[method] = {.bytes = bytes, .status = {}, .refused = {}};
 }
 
 void FakeDaemon::NeverAnswer(const std::string& method) {
   MutexLock lock(mutex_);
-  replies_[method] = {.bytes = "", .never = true};
+  replies_[method] = {.bytes = "", .never = true, .status = {}, .refused = {}};
+}
+
+void FakeDaemon::Refuse(const std::string& method, ErrorReason reason, std::function<void()> refused) {
+  v1::ErrorDetail detail;
+  detail.set_reason(static_cast<v1::ErrorReason>(reason));
+  v1::RpcStatus status;
+  status.add_details()->PackFrom(detail);
+  const auto code = static_cast<grpc::StatusCode>(MakeError(reason).code());
+  MutexLock lock(mutex_);
+  replies_[method] = {
+      .bytes = "", .status = {code, "refused", status.SerializeAsString()}, .refused = std::move(refused)};
 }
 
 void FakeDaemon::RefuseEvents(const grpc::Status& status) {

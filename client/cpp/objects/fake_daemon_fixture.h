@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/mutex.h"
+#include "base/status.h"
 #include "client/cpp/channel/fake_fd_server_fixture.h"
 #include "google/protobuf/message_lite.h"
 #include "grpcpp/grpcpp.h"
@@ -31,6 +32,8 @@ class FakeDaemon {
   void Answer(const std::string& method, const google::protobuf::MessageLite& response);
   void AnswerBytes(const std::string& method, const std::string& bytes);
   void NeverAnswer(const std::string& method);
+  // `refused` is called before each refusal is sent.
+  void Refuse(const std::string& method, ErrorReason reason, std::function<void()> refused);
   // The event stream that is opened next ends at once.
   void RefuseEvents(const grpc::Status& status);
   // Replaces the handler of connections to the fd socket, which by default answers with an empty packet.
@@ -50,6 +53,9 @@ class FakeDaemon {
   struct Reply {
     std::string bytes;
     bool never = false;
+    grpc::Status status;
+    // May be empty.
+    std::function<void()> refused;
   };
 
   Reply ReplyTo(const std::string& method);

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <new>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "client/cpp/channel/environment.h"
 #include "client/cpp/channel/fd_socket.h"
 #include "client/cpp/rings/system_memory.h"
+#include "client/cpp/session/open_attempts.h"
 
 namespace rnicd::inline client {
 namespace {
@@ -46,11 +48,23 @@ Connection::Connection(ClientOptions options, std::shared_ptr<Channel> channel)
 
 absl::StatusOr<std::shared_ptr<Connection>> Connection::Open(ClientOptions options) {
   RNICD_RETURN_IF_ERROR(ReadDataPath(options));
-  RNICD_ASSIGN_OR_RETURN(std::shared_ptr<Channel> channel,
-                         ConnectAsWorkload(options.socket_dir, options.call_deadline));
-  std::shared_ptr<Connection> connection(new Connection(std::move(options), std::move(channel)));
-  RNICD_RETURN_IF_ERROR(connection->OpenSession());
-  return connection;
+  OpenAttempts attempts(Instant::clock::now() + options.call_deadline);
+  for (;;) {
+    RNICD_ASSIGN_OR_RETURN(const std::shared_ptr<Channel> channel,
+                           ConnectAsWorkload(options.socket_dir, options.call_deadline));
+    std::shared_ptr<Connection> connection(new Connection(options, channel));
+    absl::Status opened = connection->OpenSession();
+    if (opened.ok()) {
+      return connection;
+    }
+    const auto pause = attempts.PauseAfter(opened, channel->ended(), Instant::clock::now());
+    if (!pause.has_value()) {
+      return opened;
+    }
+    // The next attempt finds the daemon without this connection.
+    channel->Close();
+    std::this_thread::sleep_for(*pause);
+  }
 }
 
 absl::Status Connection::OpenSession() {

@@ -29,5 +29,6 @@ extern const CommandSpec kDrainCommand;
 extern const CommandSpec kLogLevelCommand;
 extern const CommandSpec kReloadCommand;
 extern const CommandSpec kDumpCommand;
+extern const CommandSpec kUpgradeCommand;
 
 }  // namespace rnicd::ctl

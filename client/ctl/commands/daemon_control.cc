@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "client/admin/admin.h"
+#include "client/admin/generations.h"
 #include "client/ctl/commands/command_rows.h"
 #include "client/ctl/line/common_options.h"
 #include "client/ctl/output/output.h"
@@ -23,7 +24,7 @@ absl::Status RunLogLevel(const CommandLine& line, Output& output) {
 }
 
 absl::Status RunReload(const CommandLine& line, Output& output) {
-  RNICD_RETURN_IF_ERROR(Admin(AdminSocketDir(line)).ReloadPolicy());
+  RNICD_RETURN_IF_ERROR(Generations(AdminSocketDir(line)).ReloadPolicy());
   output.Result("the policy file was read and is in force\n", {{"reloaded", true}});
   return absl::OkStatus();
 }

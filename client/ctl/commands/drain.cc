@@ -1,9 +1,10 @@
 #include <array>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "client/admin/admin.h"
+#include "client/admin/generations.h"
 #include "client/ctl/commands/command_rows.h"
 #include "client/ctl/line/common_options.h"
 #include "client/ctl/line/option_values.h"
@@ -26,18 +27,23 @@ bool NothingIsLeft(const v1::DrainResponse& drain) {
 }
 
 // The same figures as Drain returns, without draining again.
-absl::StatusOr<v1::DrainResponse> Look(Admin& admin) {
-  RNICD_ASSIGN_OR_RETURN(const v1::GetStatusResponse status, admin.Status());
+absl::StatusOr<v1::DrainResponse> Look(Generations& daemon) {
+  RNICD_ASSIGN_OR_RETURN(const v1::GetStatusResponse status, daemon.Status());
+  RNICD_ASSIGN_OR_RETURN(const std::vector<v1::GetStatusResponse> older, daemon.OlderStatuses());
   v1::DrainResponse left;
   left.set_draining(status.draining());
   left.set_sessions(status.sessions());
+  for (const v1::GetStatusResponse& each : older) {
+    left.set_sessions(left.sessions() + each.sessions());
+  }
   left.set_regions(UseOf(status.resources(), "regions").used());
   left.set_pinned_bytes(UseOf(status.resources(), "pinned_bytes").used());
   return left;
 }
 
 // `left` is the initial number, and at the end the remaining one. Text output shows each change.
-absl::Status WaitUntilDrained(Admin& admin, std::chrono::milliseconds wait, v1::DrainResponse& left, Output& output) {
+absl::Status WaitUntilDrained(Generations& daemon, std::chrono::milliseconds wait, v1::DrainResponse& left,
+                              Output& output) {
   const Instant deadline = Instant::clock::now() + wait;
   while (!NothingIsLeft(left)) {
     if (Instant::clock::now() >= deadline) {
@@ -45,7 +51,7 @@ absl::Status WaitUntilDrained(Admin& admin, std::chrono::milliseconds wait, v1::
     }
     std::this_thread::sleep_for(kBetweenLooks);
     const std::string before = DrainText(left);
-    RNICD_ASSIGN_OR_RETURN(left, Look(admin));
+    RNICD_ASSIGN_OR_RETURN(left, Look(daemon));
     if (!left.draining()) {
       return absl::AbortedError("another operator ended the draining");
     }
@@ -63,14 +69,14 @@ absl::Status RunDrain(const CommandLine& line, Output& output) {
   }
   RNICD_ASSIGN_OR_RETURN(const std::chrono::milliseconds wait,
                          DurationOr(line, "--wait", std::chrono::milliseconds(0), {}, kLongestWait));
-  Admin admin(AdminSocketDir(line));
-  RNICD_ASSIGN_OR_RETURN(v1::DrainResponse left, admin.Drain(resume));
+  Generations daemon(AdminSocketDir(line));
+  RNICD_ASSIGN_OR_RETURN(v1::DrainResponse left, daemon.Drain(resume));
   absl::Status status;
   if (line.Has("--wait")) {
     if (!output.json() && !NothingIsLeft(left)) {
       output.Text(DrainText(left));
     }
-    status = WaitUntilDrained(admin, wait, left, output);
+    status = WaitUntilDrained(daemon, wait, left, output);
   }
   output.Result(DrainText(left), DrainJson(left));
   return status;
@@ -86,7 +92,7 @@ constinit const CommandSpec kDrainCommand = {
         "them; evict ends one at once. With --wait the exit code is 0 when nothing is left, and 1 on timeout.\n",
     .examples =
         "rnicctl drain\n"
-        "rnicctl drain --wait 5m && systemctl stop rnicd\n"
+        "rnicctl drain --wait 5m && systemctl stop 'rnicd@*'\n"
         "rnicctl drain --resume\n",
     .options = kDrainOptions,
     .run = RunDrain,

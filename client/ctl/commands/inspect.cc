@@ -1,5 +1,6 @@
 #include "base/status.h"
 #include "client/admin/admin.h"
+#include "client/admin/generations.h"
 #include "client/ctl/commands/command_rows.h"
 #include "client/ctl/line/common_options.h"
 #include "client/ctl/line/option_values.h"
@@ -17,14 +18,16 @@ absl::StatusOr<uint64_t> SessionOf(const CommandLine& line) {
 
 absl::Status RunInspect(const CommandLine& line, Output& output) {
   RNICD_ASSIGN_OR_RETURN(const uint64_t session_id, SessionOf(line));
-  RNICD_ASSIGN_OR_RETURN(const v1::InspectSessionResponse session, Admin(AdminSocketDir(line)).Inspect(session_id));
+  RNICD_ASSIGN_OR_RETURN(const v1::InspectSessionResponse session,
+                         Generations(AdminSocketDir(line)).CallOwner(&Admin::Inspect, session_id));
   output.Result(InspectText(session), InspectJson(session));
   return absl::OkStatus();
 }
 
 absl::Status RunEvict(const CommandLine& line, Output& output) {
   RNICD_ASSIGN_OR_RETURN(const uint64_t session_id, SessionOf(line));
-  RNICD_ASSIGN_OR_RETURN(const v1::EvictSessionResponse evicted, Admin(AdminSocketDir(line)).Evict(session_id));
+  RNICD_ASSIGN_OR_RETURN(const v1::EvictSessionResponse evicted,
+                         Generations(AdminSocketDir(line)).CallOwner(&Admin::Evict, session_id));
   output.Result(EvictedText(session_id, evicted), EvictedJson(session_id, evicted));
   return absl::OkStatus();
 }

@@ -1,5 +1,6 @@
 #include "base/status.h"
 #include "client/admin/admin.h"
+#include "client/admin/generations.h"
 #include "client/ctl/commands/command_rows.h"
 #include "client/ctl/line/common_options.h"
 #include "client/ctl/output/views.h"
@@ -8,32 +9,34 @@ namespace rnicd::ctl {
 namespace {
 
 absl::Status RunSessions(const CommandLine& line, Output& output) {
-  RNICD_ASSIGN_OR_RETURN(const std::vector<v1::SessionInfo> sessions, Admin(AdminSocketDir(line)).Sessions());
-  output.Result(SessionsText(sessions), SessionsJson(sessions));
+  RNICD_ASSIGN_OR_RETURN(const auto sessions, Generations(AdminSocketDir(line)).List(&Admin::Sessions));
+  output.Result(SessionsText(sessions.items, sessions.generations), SessionsJson(sessions.items, sessions.generations));
   return absl::OkStatus();
 }
 
 absl::Status RunRegions(const CommandLine& line, Output& output) {
-  RNICD_ASSIGN_OR_RETURN(const std::vector<v1::RegionInfo> regions, Admin(AdminSocketDir(line)).Regions());
-  output.Result(RegionsText(regions), RegionsJson(regions));
+  RNICD_ASSIGN_OR_RETURN(const auto regions, Generations(AdminSocketDir(line)).List(&Admin::Regions));
+  output.Result(RegionsText(regions.items, regions.generations), RegionsJson(regions.items, regions.generations));
   return absl::OkStatus();
 }
 
 absl::Status RunListeners(const CommandLine& line, Output& output) {
-  RNICD_ASSIGN_OR_RETURN(const std::vector<v1::ListenerInfo> listeners, Admin(AdminSocketDir(line)).Listeners());
-  output.Result(ListenersText(listeners), ListenersJson(listeners));
+  RNICD_ASSIGN_OR_RETURN(const auto listeners, Generations(AdminSocketDir(line)).List(&Admin::Listeners));
+  output.Result(ListenersText(listeners.items, listeners.generations),
+                ListenersJson(listeners.items, listeners.generations));
   return absl::OkStatus();
 }
 
 absl::Status RunConnections(const CommandLine& line, Output& output) {
-  RNICD_ASSIGN_OR_RETURN(const std::vector<v1::ConnectionInfo> connections, Admin(AdminSocketDir(line)).Connections());
-  output.Result(ConnectionsText(connections), ConnectionsJson(connections));
+  RNICD_ASSIGN_OR_RETURN(const auto connections, Generations(AdminSocketDir(line)).List(&Admin::Connections));
+  output.Result(ConnectionsText(connections.items, connections.generations),
+                ConnectionsJson(connections.items, connections.generations));
   return absl::OkStatus();
 }
 
 absl::Status RunTenants(const CommandLine& line, Output& output) {
-  RNICD_ASSIGN_OR_RETURN(const std::vector<v1::TenantInfo> tenants, Admin(AdminSocketDir(line)).Tenants());
-  output.Result(TenantsText(tenants), TenantsJson(tenants));
+  RNICD_ASSIGN_OR_RETURN(const auto tenants, Generations(AdminSocketDir(line)).List(&Admin::Tenants));
+  output.Result(TenantsText(tenants.items, tenants.generations), TenantsJson(tenants.items, tenants.generations));
   return absl::OkStatus();
 }
 
@@ -88,7 +91,9 @@ constinit const CommandSpec kTenantsCommand = {
     .summary = "list the tenants, what each holds over all its sessions, and its limits",
     .description =
         "Uses the admin socket, which belongs to the daemon's user. Lists tenants with a connection, a session or a\n"
-        "grant. A bar shows how much of a limit is used; no bar means no limit.\n",
+        "grant. A bar shows how much of a limit is used; no bar means no limit. Where there are several generations "
+        "of\n"
+        "the daemon, the newest counts what the others hold as well.\n",
     .examples = "rnicctl tenants\nrnicctl tenants --json\n",
     .run = RunTenants,
 };

@@ -90,7 +90,8 @@ absl::Status HoldOnce(const MemoryOptions& options, const std::string& socket_di
 // The daemon restarts, or has not been told of the grant again yet.
 bool MayPass(const absl::Status& status) {
   return IsTransportFailure(status) || FailedWith(status, ErrorReason::SESSION_ENDING) ||
-         FailedWith(status, ErrorReason::DAEMON_DRAINING) || FailedWith(status, ErrorReason::GRANT_REFUSED);
+         FailedWith(status, ErrorReason::DAEMON_DRAINING) || FailedWith(status, ErrorReason::DAEMON_HANDED_OVER) ||
+         FailedWith(status, ErrorReason::GRANT_REFUSED);
 }
 
 // Gets the memory, registers it if requested, prints, holds, and releases everything.

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "client/admin/admin.h"
+#include "client/admin/generations.h"
 #include "client/ctl/commands/command_rows.h"
 #include "client/ctl/line/common_options.h"
 #include "client/ctl/line/option_values.h"
@@ -25,20 +26,25 @@ constexpr std::array kTopOptions = {
     OptionSpec{"--count", "N", "print this number of frames one after another, and exit", "1"},
 };
 
-absl::StatusOr<TopState> Fetch(Admin& admin) {
+absl::StatusOr<TopState> Fetch(Generations& generations) {
   TopState state;
-  RNICD_ASSIGN_OR_RETURN(state.status, admin.Status());
-  RNICD_ASSIGN_OR_RETURN(state.tenants, admin.Tenants());
-  RNICD_ASSIGN_OR_RETURN(state.sessions, admin.Sessions());
+  RNICD_ASSIGN_OR_RETURN(state.status, generations.Status());
+  RNICD_ASSIGN_OR_RETURN(state.older, generations.OlderStatuses());
+  RNICD_ASSIGN_OR_RETURN(Listing<v1::TenantInfo> tenants, generations.List(&Admin::Tenants));
+  RNICD_ASSIGN_OR_RETURN(Listing<v1::SessionInfo> sessions, generations.List(&Admin::Sessions));
+  state.tenants = std::move(tenants.items);
+  state.tenant_generations = std::move(tenants.generations);
+  state.sessions = std::move(sessions.items);
+  state.session_generations = std::move(sessions.generations);
   return state;
 }
 
 // Runs until the user quits.
 absl::Status ShowOnTerminal(const std::string& admin_socket_dir, std::chrono::milliseconds interval) {
   Terminal terminal(kInput, kOutput);
-  Admin admin(admin_socket_dir);
+  Generations generations(admin_socket_dir);
   do {
-    RNICD_ASSIGN_OR_RETURN(TopState state, Fetch(admin));
+    RNICD_ASSIGN_OR_RETURN(TopState state, Fetch(generations));
     terminal.Show(TopLines(std::move(state), terminal.size()));
   } while (terminal.Wait(interval));
   return absl::OkStatus();
@@ -46,9 +52,9 @@ absl::Status ShowOnTerminal(const std::string& admin_socket_dir, std::chrono::mi
 
 absl::Status PrintFrames(const std::string& admin_socket_dir, std::chrono::milliseconds interval, uint64_t count,
                          Output& output) {
-  Admin admin(admin_socket_dir);
+  Generations generations(admin_socket_dir);
   for (uint64_t number = 1;; ++number) {
-    RNICD_ASSIGN_OR_RETURN(const TopState state, Fetch(admin));
+    RNICD_ASSIGN_OR_RETURN(const TopState state, Fetch(generations));
     std::string text = number == 1 ? "" : "\n";
     for (const std::string& line : TopLines(state, {})) {
       text += line + "\n";

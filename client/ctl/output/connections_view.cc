@@ -36,7 +36,7 @@ std::string StateName(v1::ConnectionState state) {
 
 }  // namespace
 
-std::string ListenersText(const std::vector<v1::ListenerInfo>& listeners) {
+std::string ListenersText(const std::vector<v1::ListenerInfo>& listeners, ItemGenerations generations) {
   Table table({{"SESSION", Align::kRight},
                {"TENANT"},
                {"LISTENER", Align::kRight},
@@ -52,10 +52,11 @@ std::string ListenersText(const std::vector<v1::ListenerInfo>& listeners) {
                   listener.name().empty() ? "-" : listener.name(), listener.paused() ? "paused" : "listens",
                   std::to_string(listener.reported()), std::to_string(listener.refused())});
   }
+  AddGenerations(generations, table);
   return table.Text();
 }
 
-Json ListenersJson(const std::vector<v1::ListenerInfo>& listeners) {
+Json ListenersJson(const std::vector<v1::ListenerInfo>& listeners, ItemGenerations generations) {
   Json list = Json::array();
   for (const v1::ListenerInfo& listener : listeners) {
     list.push_back({{"session_id", std::to_string(listener.session_id())},
@@ -68,10 +69,11 @@ Json ListenersJson(const std::vector<v1::ListenerInfo>& listeners) {
                     {"reported", listener.reported()},
                     {"refused", listener.refused()}});
   }
+  AddGenerations(generations, list);
   return {{"listeners", list}};
 }
 
-std::string ConnectionsText(const std::vector<v1::ConnectionInfo>& connections) {
+std::string ConnectionsText(const std::vector<v1::ConnectionInfo>& connections, ItemGenerations generations) {
   Table table({{"SESSION", Align::kRight},
                {"TENANT"},
                {"CONNECTOR", Align::kRight},
@@ -90,10 +92,11 @@ std::string ConnectionsText(const std::vector<v1::ConnectionInfo>& connections) 
          FormatMilliseconds(connection.age_ms()), AddressText(connection.local()), AddressText(connection.peer()),
          FormatBytes(connection.private_data_sent()), FormatBytes(connection.private_data_received())});
   }
+  AddGenerations(generations, table);
   return table.Text();
 }
 
-Json ConnectionsJson(const std::vector<v1::ConnectionInfo>& connections) {
+Json ConnectionsJson(const std::vector<v1::ConnectionInfo>& connections, ItemGenerations generations) {
   Json list = Json::array();
   for (const v1::ConnectionInfo& connection : connections) {
     list.push_back({{"session_id", std::to_string(connection.session_id())},
@@ -109,6 +112,7 @@ Json ConnectionsJson(const std::vector<v1::ConnectionInfo>& connections) {
                     {"private_data_sent", connection.private_data_sent()},
                     {"private_data_received", connection.private_data_received()}});
   }
+  AddGenerations(generations, list);
   return {{"connections", list}};
 }
 

@@ -4,7 +4,7 @@
 
 namespace rnicd::ctl {
 
-std::string RegionsText(const std::vector<v1::RegionInfo>& regions) {
+std::string RegionsText(const std::vector<v1::RegionInfo>& regions, ItemGenerations generations) {
   Table table({{"SESSION", Align::kRight},
                {"REGION", Align::kRight},
                {"PID", Align::kRight},
@@ -26,10 +26,11 @@ std::string RegionsText(const std::vector<v1::RegionInfo>& regions) {
                   has_range ? FormatBytes(region.length()) : "-", has_range ? std::to_string(region.pages()) : "-",
                   has_range ? PageSizeName(region.page_size()) : "-", has_range ? MrFlagNames(region.flags()) : "-"});
   }
+  AddGenerations(generations, table);
   return table.Text();
 }
 
-Json RegionsJson(const std::vector<v1::RegionInfo>& regions) {
+Json RegionsJson(const std::vector<v1::RegionInfo>& regions, ItemGenerations generations) {
   Json list = Json::array();
   for (const v1::RegionInfo& region : regions) {
     list.push_back({{"session_id", std::to_string(region.session_id())},
@@ -45,6 +46,7 @@ Json RegionsJson(const std::vector<v1::RegionInfo>& regions) {
                     {"page_size", PageBytes(region.page_size())},
                     {"flags", region.flags()}});
   }
+  AddGenerations(generations, list);
   return {{"regions", list}};
 }
 

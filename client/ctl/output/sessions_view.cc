@@ -4,7 +4,7 @@
 
 namespace rnicd::ctl {
 
-std::string SessionsText(const std::vector<v1::SessionInfo>& sessions) {
+std::string SessionsText(const std::vector<v1::SessionInfo>& sessions, ItemGenerations generations) {
   Table table({{"SESSION", Align::kRight},
                {"PID", Align::kRight},
                {"UID", Align::kRight},
@@ -25,6 +25,7 @@ std::string SessionsText(const std::vector<v1::SessionInfo>& sessions) {
                   std::to_string(UseOf(session.resources(), "regions").used()),
                   std::to_string(UseOf(session.resources(), "rings").used())});
   }
+  AddGenerations(generations, table);
   return table.Text();
 }
 
@@ -44,11 +45,12 @@ Json SessionJson(const v1::SessionInfo& session) {
           {"resources", ResourcesJson(session.resources())}};
 }
 
-Json SessionsJson(const std::vector<v1::SessionInfo>& sessions) {
+Json SessionsJson(const std::vector<v1::SessionInfo>& sessions, ItemGenerations generations) {
   Json list = Json::array();
   for (const v1::SessionInfo& session : sessions) {
     list.push_back(SessionJson(session));
   }
+  AddGenerations(generations, list);
   return {{"sessions", list}};
 }
 

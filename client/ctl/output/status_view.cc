@@ -47,9 +47,31 @@ Json PoolJson(const v1::MemoryPoolStatus& pool) {
           {"blocked", pool.blocked()}};
 }
 
+// A line for each older generation.
+std::string OlderText(std::span<const v1::GetStatusResponse> older) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const v1::GetStatusResponse& each : older) {
+    lines.emplace_back("generation " + std::to_string(each.generation()),
+                       "has handed over; " + Counted(each.sessions(), "session") + ", pid " +
+                           std::to_string(each.pid()) + ", version " + each.version());
+  }
+  return lines.empty() ? "" : "\n" + KeyValueLines(lines);
+}
+
+Json OlderJson(std::span<const v1::GetStatusResponse> older) {
+  Json list = Json::array();
+  for (const v1::GetStatusResponse& each : older) {
+    list.push_back({{"generation", each.generation()},
+                    {"sessions", each.sessions()},
+                    {"pid", each.pid()},
+                    {"version", each.version()}});
+  }
+  return list;
+}
+
 }  // namespace
 
-std::string StatusText(const v1::GetStatusResponse& status) {
+std::string StatusText(const v1::GetStatusResponse& status, std::span<const v1::GetStatusResponse> older) {
   std::string policy = status.policy_file().empty() ? "each uid is a tenant" : status.policy_file();
   if (!status.policy_error().empty()) {
     policy += ", which is REFUSED; the one before it is in force. 'rnicctl reload' says why";
@@ -59,6 +81,7 @@ std::string StatusText(const v1::GetStatusResponse& status) {
       {"provider", status.provider()},
       {"pid", std::to_string(status.pid())},
       {"uptime", FormatMilliseconds(status.uptime_ms())},
+      {"generation", std::to_string(status.generation())},
       {"draining", status.draining() ? "yes" : "no"},
       {"policy", policy},
       {"metrics", status.metrics_address().empty() ? "off" : "http://" + status.metrics_address() + "/metrics"},
@@ -79,14 +102,17 @@ std::string StatusText(const v1::GetStatusResponse& status) {
     table.AddRow({resource.name(), ResourceAmount(resource.name(), resource.used()),
                   resource.limit() == 0 ? "no limit" : ResourceAmount(resource.name(), resource.limit())});
   }
-  return facts + (status.resources().empty() ? "" : "\n" + table.Text()) + PoolText(status.memory_pool());
+  return facts + OlderText(older) + (status.resources().empty() ? "" : "\n" + table.Text()) +
+         PoolText(status.memory_pool());
 }
 
-Json StatusJson(const v1::GetStatusResponse& status) {
+Json StatusJson(const v1::GetStatusResponse& status, std::span<const v1::GetStatusResponse> older) {
   Json json = {{"version", status.version()},
                {"provider", status.provider()},
                {"pid", status.pid()},
                {"uptime_ms", status.uptime_ms()},
+               {"generation", status.generation()},
+               {"older_generations", OlderJson(older)},
                {"draining", status.draining()},
                {"policy_file", status.policy_file()},
                {"policy_error", status.policy_error()},

@@ -7,6 +7,13 @@
 
 namespace rnicd::ctl {
 
+void Table::AddColumn(Column column, const std::vector<std::string>& cells) {
+  columns_.push_back(std::move(column));
+  for (size_t index = 0; index < rows_.size(); ++index) {
+    rows_[index].push_back(cells[index]);
+  }
+}
+
 std::string Table::Text() const {
   std::vector<std::string> titles;
   std::vector<size_t> widths;

@@ -22,6 +22,8 @@ class Table {
 
   // One cell per column.
   void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // A column to the right of all others, with a cell for each row.
+  void AddColumn(Column column, const std::vector<std::string>& cells);
   // Each line ends with a newline.
   std::string Text() const;
 

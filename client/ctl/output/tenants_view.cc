@@ -29,7 +29,7 @@ std::string LingeringText(const v1::TenantInfo& tenant) {
 
 }  // namespace
 
-std::string TenantsText(const std::vector<v1::TenantInfo>& tenants) {
+std::string TenantsText(const std::vector<v1::TenantInfo>& tenants, ItemGenerations generations) {
   // The columns without a title show how much of the limit is used.
   Table table({{"TENANT"},
                {"SESSIONS", Align::kRight},
@@ -53,10 +53,11 @@ std::string TenantsText(const std::vector<v1::TenantInfo>& tenants) {
                   tenant.requests_per_second() == 0 ? "no limit" : std::to_string(tenant.requests_per_second()),
                   HeapText(tenant), LingeringText(tenant), WorkloadText(tenant.workload())});
   }
+  AddGenerations(generations, table);
   return table.Text();
 }
 
-Json TenantsJson(const std::vector<v1::TenantInfo>& tenants) {
+Json TenantsJson(const std::vector<v1::TenantInfo>& tenants, ItemGenerations generations) {
   Json list = Json::array();
   for (const v1::TenantInfo& tenant : tenants) {
     list.push_back({{"tenant", tenant.name()},
@@ -67,6 +68,7 @@ Json TenantsJson(const std::vector<v1::TenantInfo>& tenants) {
                     {"requests_per_second", tenant.requests_per_second()},
                     {"workload", WorkloadJson(tenant.workload())}});
   }
+  AddGenerations(generations, list);
   return {{"tenants", list}};
 }
 

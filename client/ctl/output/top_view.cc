@@ -31,7 +31,17 @@ void Cut(std::vector<std::string>& lines, size_t most) {
   }
 }
 
-std::vector<std::string> NodeLines(const v1::GetStatusResponse& status) {
+// ", 3 sessions in generation 1".
+std::string OlderSessions(const std::vector<v1::GetStatusResponse>& older) {
+  std::string text;
+  for (const v1::GetStatusResponse& each : older) {
+    text += ", " + Counted(each.sessions(), "session") + " in generation " + std::to_string(each.generation());
+  }
+  return text;
+}
+
+std::vector<std::string> NodeLines(const v1::GetStatusResponse& status,
+                                   const std::vector<v1::GetStatusResponse>& older) {
   const v1::ResourceUse pinned = UseOf(status.resources(), "pinned_bytes");
   const v1::ResourceUse memory = UseOf(status.resources(), "memory_bytes");
   const v1::ResourceUse regions = UseOf(status.resources(), "regions");
@@ -40,7 +50,7 @@ std::vector<std::string> NodeLines(const v1::GetStatusResponse& status) {
     return name + " " + UseAmount(use) + (bar.empty() ? "" : " " + bar);
   };
   return {"rnicd " + status.version() + ", " + status.provider() + ", pid " + std::to_string(status.pid()) + ", up " +
-              FormatMilliseconds(status.uptime_ms()) + (status.draining() ? ", DRAINING" : ""),
+              FormatMilliseconds(status.uptime_ms()) + (status.draining() ? ", DRAINING" : "") + OlderSessions(older),
           Counted(status.sessions(), "session") + " (" + std::to_string(status.sessions_ending()) + " ending), " +
               Counted(status.tenants(), "tenant") + ", " + Counted(status.grants(), "grant") + ", " +
               Counted(status.connections(), "connection") + ", " + Counted(status.threads(), "thread") + ", " +
@@ -48,28 +58,31 @@ std::vector<std::string> NodeLines(const v1::GetStatusResponse& status) {
           amount("pinned", pinned) + "   " + amount("memory", memory) + "   " + amount("regions", regions)};
 }
 
-// Sorted by pinned bytes, highest first, then in the original order.
+// Sorted by pinned bytes, highest first, then in the original order, each with its generation.
 template <typename Item>
-void SortByPinned(std::vector<Item>& items) {
-  std::multimap<uint64_t, Item, std::greater<>> by_pinned;
-  for (Item& item : items) {
-    const uint64_t pinned = UseOf(item.resources(), "pinned_bytes").used();
-    by_pinned.emplace(pinned, std::move(item));
+void SortByPinned(std::vector<Item>& items, std::vector<uint32_t>& generations) {
+  std::multimap<uint64_t, size_t, std::greater<>> by_pinned;
+  for (size_t index = 0; index < items.size(); ++index) {
+    by_pinned.emplace(UseOf(items[index].resources(), "pinned_bytes").used(), index);
   }
-  items.clear();
-  for (auto& [pinned, item] : by_pinned) {
-    items.push_back(std::move(item));
+  std::vector<Item> unsorted = std::exchange(items, {});
+  const std::vector<uint32_t> unsorted_generations = std::exchange(generations, {});
+  for (const auto& [pinned, index] : by_pinned) {
+    items.push_back(std::move(unsorted[index]));
+    if (!unsorted_generations.empty()) {
+      generations.push_back(unsorted_generations[index]);
+    }
   }
 }
 
 }  // namespace
 
 std::vector<std::string> TopLines(TopState state, const ScreenSize& size) {
-  SortByPinned(state.tenants);
-  SortByPinned(state.sessions);
-  std::vector<std::string> lines = NodeLines(state.status);
-  std::vector<std::string> tenants = LinesOf(TenantsText(state.tenants));
-  std::vector<std::string> sessions = LinesOf(SessionsText(state.sessions));
+  SortByPinned(state.tenants, state.tenant_generations);
+  SortByPinned(state.sessions, state.session_generations);
+  std::vector<std::string> lines = NodeLines(state.status, state.older);
+  std::vector<std::string> tenants = LinesOf(TenantsText(state.tenants, state.tenant_generations));
+  std::vector<std::string> sessions = LinesOf(SessionsText(state.sessions, state.session_generations));
   // Two empty lines between the parts, and at least a title and one line of each table.
   constexpr size_t kSmallestTable = 2;
   const size_t fixed = lines.size() + 2;
@@ -96,9 +109,9 @@ std::vector<std::string> TopLines(TopState state, const ScreenSize& size) {
 }
 
 Json TopJson(const TopState& state) {
-  return {{"status", StatusJson(state.status)},
-          {"tenants", TenantsJson(state.tenants)["tenants"]},
-          {"sessions", SessionsJson(state.sessions)["sessions"]}};
+  return {{"status", StatusJson(state.status, state.older)},
+          {"tenants", TenantsJson(state.tenants, state.tenant_generations)["tenants"]},
+          {"sessions", SessionsJson(state.sessions, state.session_generations)["sessions"]}};
 }
 
 }  // namespace rnicd::ctl

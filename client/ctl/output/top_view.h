@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@ struct TopState {
   v1::GetStatusResponse status;
   std::vector<v1::TenantInfo> tenants;
   std::vector<v1::SessionInfo> sessions;
+  // As of Listing.
+  std::vector<uint32_t> tenant_generations;
+  std::vector<uint32_t> session_generations;
+  std::vector<v1::GetStatusResponse> older;
 };
 
 // The node, then the tenants, then the sessions, each sorted by pinned bytes, highest first. Cut to the size, with a

@@ -57,6 +57,17 @@ TEST(TopView, ShowsTheNodeThenTenantsThenSessionsWithTheMostPinnedFirst) {
   EXPECT_TRUE(Has(lines[11], "session0")) << lines[11];
 }
 
+TEST(TopView, SortedSessionsKeepTheirGenerations) {
+  TopState state = SomeState(0, 2);
+  state.session_generations = {2, 1};
+  state.older.emplace_back().set_generation(1);
+  const std::vector<std::string> lines = TopLines(state, {});
+  EXPECT_EQ(lines[0], "rnicd 0.1.0, soft, pid 99, up 3 s, 0 sessions in generation 1");
+  ASSERT_EQ(lines.size(), 9u);
+  EXPECT_TRUE(Has(lines[7], "session1") && lines[7].ends_with(" 1")) << lines[7];
+  EXPECT_TRUE(Has(lines[8], "session0") && lines[8].ends_with(" 2")) << lines[8];
+}
+
 TEST(TopView, DrainingIsNotOverlooked) {
   TopState state = SomeState(0, 0);
   state.status.set_draining(true);

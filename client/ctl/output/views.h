@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "client/ctl/output/output.h"
+#include "client/ctl/output/table.h"
 #include "rnicd/v1/adapter_service.pb.h"
 #include "rnicd/v1/admin_service.pb.h"
 
@@ -18,20 +20,23 @@ namespace rnicd::ctl {
 // units; nothing in it is rounded. Ids and addresses are strings, spelled as in the tables: they use 64 bits, and many
 // JSON readers keep 53. All other counts and amounts are numbers.
 
+// The generation of the daemon that has each item of a list; empty, and not shown, where there is only one.
+using ItemGenerations = std::span<const uint32_t>;
+
 std::string AdaptersText(const v1::ListAdaptersResponse& adapters);
 Json AdaptersJson(const v1::ListAdaptersResponse& adapters);
 
-std::string SessionsText(const std::vector<v1::SessionInfo>& sessions);
-Json SessionsJson(const std::vector<v1::SessionInfo>& sessions);
+std::string SessionsText(const std::vector<v1::SessionInfo>& sessions, ItemGenerations generations = {});
+Json SessionsJson(const std::vector<v1::SessionInfo>& sessions, ItemGenerations generations = {});
 
-std::string RegionsText(const std::vector<v1::RegionInfo>& regions);
-Json RegionsJson(const std::vector<v1::RegionInfo>& regions);
+std::string RegionsText(const std::vector<v1::RegionInfo>& regions, ItemGenerations generations = {});
+Json RegionsJson(const std::vector<v1::RegionInfo>& regions, ItemGenerations generations = {});
 
-std::string ListenersText(const std::vector<v1::ListenerInfo>& listeners);
-Json ListenersJson(const std::vector<v1::ListenerInfo>& listeners);
+std::string ListenersText(const std::vector<v1::ListenerInfo>& listeners, ItemGenerations generations = {});
+Json ListenersJson(const std::vector<v1::ListenerInfo>& listeners, ItemGenerations generations = {});
 
-std::string ConnectionsText(const std::vector<v1::ConnectionInfo>& connections);
-Json ConnectionsJson(const std::vector<v1::ConnectionInfo>& connections);
+std::string ConnectionsText(const std::vector<v1::ConnectionInfo>& connections, ItemGenerations generations = {});
+Json ConnectionsJson(const std::vector<v1::ConnectionInfo>& connections, ItemGenerations generations = {});
 
 // Returns "namespace/pod/container"; empty when unknown.
 std::string WorkloadText(const v1::WorkloadName& workload);
@@ -48,8 +53,8 @@ std::string WorkloadTitle(const Holders& holders) {
   return "";
 }
 
-std::string TenantsText(const std::vector<v1::TenantInfo>& tenants);
-Json TenantsJson(const std::vector<v1::TenantInfo>& tenants);
+std::string TenantsText(const std::vector<v1::TenantInfo>& tenants, ItemGenerations generations = {});
+Json TenantsJson(const std::vector<v1::TenantInfo>& tenants, ItemGenerations generations = {});
 
 std::string InspectText(const v1::InspectSessionResponse& inspected);
 Json InspectJson(const v1::InspectSessionResponse& inspected);
@@ -76,8 +81,9 @@ Json HealthJson(bool ready);
 std::string LiveText(bool live);
 Json LiveJson(bool live);
 
-std::string StatusText(const v1::GetStatusResponse& status);
-Json StatusJson(const v1::GetStatusResponse& status);
+// `older`: those of generations that have handed over.
+std::string StatusText(const v1::GetStatusResponse& status, std::span<const v1::GetStatusResponse> older = {});
+Json StatusJson(const v1::GetStatusResponse& status, std::span<const v1::GetStatusResponse> older = {});
 
 // A region of this process, with its tokens.
 struct OwnRegion {
@@ -223,6 +229,9 @@ v1::ResourceUse UseOf(const ResourceUses& resources, std::string_view name);
 std::string UseAmount(const v1::ResourceUse& use);
 // "[##........]"; empty when there is no limit. Full only when nothing is left, empty only when nothing is used.
 std::string UseBar(const v1::ResourceUse& use);
+// A column GENERATION, and a key of each object of a list.
+void AddGenerations(ItemGenerations generations, Table& table);
+void AddGenerations(ItemGenerations generations, Json& list);
 // "1 region", "2 regions".
 std::string Counted(uint64_t count, const std::string& noun);
 Json SessionJson(const v1::SessionInfo& session);

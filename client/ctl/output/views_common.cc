@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "client/ctl/line/units.h"
 #include "client/ctl/output/views.h"
@@ -30,6 +31,20 @@ Json WorkloadJson(const v1::WorkloadName& workload) {
     return {};
   }
   return {{"namespace", workload.namespace_()}, {"pod", workload.pod_name()}, {"container", workload.container()}};
+}
+
+void AddGenerations(ItemGenerations generations, Table& table) {
+  if (!generations.empty()) {
+    std::vector<std::string> cells;
+    std::ranges::transform(generations, std::back_inserter(cells), [](uint32_t each) { return std::to_string(each); });
+    table.AddColumn({"GENERATION", Align::kRight}, cells);
+  }
+}
+
+void AddGenerations(ItemGenerations generations, Json& list) {
+  for (size_t index = 0; index < generations.size(); ++index) {
+    list[index]["generation"] = generations[index];
+  }
 }
 
 v1::ResourceUse UseOf(const ResourceUses& resources, std::string_view name) {

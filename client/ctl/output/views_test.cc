@@ -104,6 +104,26 @@ TEST(Views, Sessions) {
   EXPECT_EQ(SessionsJson({}).dump(), R"({"sessions":[]})");
 }
 
+TEST(Views, GenerationOfEachItemIsShownWhereThereAreSeveral) {
+  const std::vector<v1::RegionInfo> regions = SomeRegions();
+  const std::vector<uint32_t> generations = {2, 1};
+  EXPECT_EQ(RegionsText(regions).find("GENERATION"), std::string::npos);
+  EXPECT_NE(RegionsText(regions, generations).find("local-write,remote-write           2\n"), std::string::npos);
+  EXPECT_FALSE(RegionsJson(regions)["regions"][1].contains("generation"));
+  EXPECT_EQ(RegionsJson(regions, generations)["regions"][1]["generation"], 1);
+}
+
+TEST(Views, OlderGenerationHasALineInTheStatus) {
+  std::vector<v1::GetStatusResponse> older(1);
+  older[0].set_generation(1);
+  older[0].set_sessions(3);
+  older[0].set_pid(98);
+  older[0].set_version("0.0.9");
+  EXPECT_NE(StatusText({}, older).find("\ngeneration 1  has handed over; 3 sessions, pid 98, version 0.0.9\n"),
+            std::string::npos);
+  EXPECT_EQ(StatusJson({}, older)["older_generations"][0]["sessions"], 3);
+}
+
 TEST(Views, Regions) {
   EXPECT_EQ(
       RegionsText(SomeRegions()),
@@ -123,6 +143,7 @@ TEST(Views, Status) {
   status.set_provider("soft");
   status.set_pid(99);
   status.set_uptime_ms(3'000);
+  status.set_generation(2);
   status.set_metrics_address("127.0.0.1:9747");
   status.set_sessions(1);
   status.set_tenants(2);
@@ -135,6 +156,7 @@ TEST(Views, Status) {
             "provider          soft\n"
             "pid               99\n"
             "uptime            3 s\n"
+            "generation        2\n"
             "draining          no\n"
             "policy            each uid is a tenant\n"
             "metrics           http://127.0.0.1:9747/metrics\n"

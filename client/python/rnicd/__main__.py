@@ -40,10 +40,11 @@ _ADVICE = {
 
 _LISTENER_SECONDS = 5.0
 _LISTENER_ADVICE = {
-    "none": "Nothing listens on the socket: the daemon was stopped, or is another one's. systemctl status rnicd",
+    "none": "Nothing listens on the socket: the daemon was stopped, or is another one's. systemctl status 'rnicd@*'",
     "refuses": "A daemon listens, and closes this connection at once: too many connections, or it cannot identify this "
     "process. docs/ERRORS.md explains `connection refused`.",
-    "hangs": "A daemon listens, but does not answer: is it overloaded, or stopped with SIGSTOP? systemctl status rnicd",
+    "hangs": "A daemon listens, but does not answer: is it overloaded, or stopped with SIGSTOP? "
+    "systemctl status 'rnicd@*'",
     "answers": "A daemon listens, and answers now: try again. It may have been overloaded, or just started.",
 }
 
@@ -84,7 +85,7 @@ def check_sockets(folder: str) -> str:
                 "Mount the daemon's socket directory there, or name it in RNICD_SOCKET_DIR. On the node itself: is "
                 "rnicd installed and running?",
             ) from None
-        raise Missing(f"{folder} has no rpc.sock", "The daemon does not run: systemctl status rnicd") from None
+        raise Missing(f"{folder} has no rpc.sock", "The daemon does not run: systemctl status 'rnicd@*'") from None
     except PermissionError:
         raise Missing(
             f"this user may not look into {folder}", "Join the group that owns it, or ask the operator."

@@ -66,7 +66,7 @@ def of_detail(wire: Any) -> errors.Error:
     )
     if detail.reason in _ENDED:
         return errors.SessionLost(_cause_in(detail))
-    if detail.reason == "DAEMON_DRAINING":
+    if detail.reason in ("DAEMON_DRAINING", "DAEMON_HANDED_OVER"):
         return errors.Unavailable(detail.message, detail)
     return _class_of(detail)(detail)
 

@@ -8,7 +8,7 @@ import os
 import socket
 import time
 
-from . import _failures, _full_queue, errors
+from . import _attempts, _failures, errors
 from ._effects import Exchange
 from ._proto import fd_channel_pb2
 
@@ -84,7 +84,7 @@ def _talk(path: str, request: bytes, descriptor: int, end: float) -> tuple[bytes
 def _connect(connection: socket.socket, path: str, end: float) -> None:
     """Not by a connect that blocks: a signal's handler would make Python take an interrupted one for connected."""
     connection.setblocking(False)
-    pauses = _full_queue.pauses(end)
+    pauses = _attempts.pauses(end)
     while True:
         try:
             connection.connect(path)

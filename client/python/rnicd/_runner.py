@@ -8,7 +8,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
-from . import _events, _fd_socket, _fork, _full_queue, errors
+from . import _attempts, _events, _fd_socket, _fork, errors
 from ._channel import Channel
 from ._effects import Effect, Exchange, Result, Steps, Submit, Work
 from ._handle import Handle
@@ -36,25 +36,26 @@ class SyncLink(Link):
 
     def start(self, label: str, grant: Any, adapter: str) -> None:
         """Connects and opens the session. Nothing is left when it fails."""
-        pauses = _full_queue.pauses(time.monotonic() + self.seconds)
-        while not self._connect(label, grant, adapter):
-            time.sleep(next(pauses))
+        attempts = _attempts.Attempts(time.monotonic() + self.seconds)
+        while (pause := self._connect(label, grant, adapter, attempts)) is not None:
+            time.sleep(pause)
         weak = weakref.WeakMethod(self.end)
         self.events.on_end(lambda lost: (weak() or _ignore)(lost))
         self._stream = _events.start(self.channel, self.events)
         self._finalizer = _events.end_when_dropped(self, self.generation, self._stream, self.channel)
 
-    def _connect(self, label: str, grant: Any, adapter: str) -> bool:
-        """Opens the session over a new channel. False: the daemon's queue is full."""
+    def _connect(self, label: str, grant: Any, adapter: str, attempts: _attempts.Attempts) -> Optional[float]:
+        """Opens the session over a new channel. Seconds: it is to be tried again after these."""
         self.channel = Channel(self.socket_dir)
         try:
             self.run(self.open(label, grant, adapter))
         except BaseException as failure:
             self.channel.close()
-            if _full_queue.is_cause(failure):
-                return False
-            raise
-        return True
+            pause = None if self.session_id else attempts.pause_after(failure)
+            if pause is None:
+                raise
+            return pause
+        return None
 
     def run(self, steps: Steps[Result]) -> Result:
         """Performs the steps one after another and returns the operation's result."""

@@ -118,7 +118,7 @@ TEST_F(ConfigTest, TheOperatorsDirectoryIsBesideTheOtherHoweverThatIsWritten) {
 
 TEST_F(ConfigTest, NoDirectoryOfItsOwnMayBeInTheOneThatContainersSee) {
   Set("socket_dir", "/tmp/a/");
-  for (const char* const flag : {"admin_socket_dir", "door_dir", "soft_network"}) {
+  for (const char* const flag : {"admin_socket_dir", "door_dir", "handover_dir", "soft_network"}) {
     for (const char* const directory : {"/tmp/a/b", "/tmp/a/./b", "//tmp/a", "/tmp/a/"}) {
       Set(flag, directory);
       EXPECT_THAT(Errors(), ElementsAre(HasSubstr("must not be --socket_dir or in it"))) << directory;
@@ -127,7 +127,7 @@ TEST_F(ConfigTest, NoDirectoryOfItsOwnMayBeInTheOneThatContainersSee) {
   }
   Set("socket_dir", "/");
   EXPECT_THAT(Errors(), ::testing::Each(HasSubstr("must not be --socket_dir or in it")));
-  EXPECT_EQ(Errors().size(), 2u);
+  EXPECT_EQ(Errors().size(), 3u);
 }
 
 TEST_F(ConfigTest, AnEmptySocketDirectoryIsRefused) {
@@ -194,7 +194,7 @@ TEST_F(ConfigTest, ThePathsOfTheSandboxAreThoseOfTheFlags) {
   ASSERT_TRUE(config_.system->sandbox.paths.has_value());
   EXPECT_THAT(config_.system->sandbox.paths->read, ElementsAre("/etc/r"));
   EXPECT_THAT(config_.system->sandbox.paths->write,
-              ElementsAre("/run/r", "/run/r-admin", "/run/r-doors", "/var/log/r"));
+              ElementsAre("/run/r", "/run/r-admin", "/run/r-doors", "/run/r-handover", "/var/log/r"));
   EXPECT_THAT(config_.system->sandbox.paths->devices, IsEmpty());
   EXPECT_FALSE(config_.system->sandbox.looks_for_cards);
   Set("provider", "verbs");

@@ -2,10 +2,16 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <memory>
 #include <string>
 
 #include "daemon/sandbox/sandbox.h"
 #include "provider/verbs/card/verbs_options.h"
+
+namespace rnicd::handover {
+class Predecessor;
+}  // namespace rnicd::handover
 
 namespace rnicd::app {
 
@@ -21,6 +27,12 @@ struct SystemConfig {
   std::string socket_dir;
   std::string admin_socket_dir;
   std::string door_dir;
+  // Directory of the socket where a newer generation takes over.
+  std::string handover_dir;
+  // The longest that this one goes on for its sessions after that.
+  std::chrono::milliseconds handover_deadline{0};
+  // The generation to take over from; null if there is none. Found by the host, before the sandbox.
+  std::shared_ptr<handover::Predecessor> predecessor;
   mode_t socket_mode = 0666;
   // Folder of the daemons whose soft cards are on one network; empty: this one is alone.
   std::string soft_network;

@@ -18,6 +18,11 @@ ABSL_FLAG(std::string, admin_socket_dir, "",
 ABSL_FLAG(std::string, door_dir, "",
           "directory of the doors of grants, each a directory with an rpc.sock and an fd.sock of its own; mount one of "
           "these into its container; empty: --socket_dir with \"-doors\" appended");
+ABSL_FLAG(std::string, handover_dir, "",
+          "directory of the socket by which a newer daemon takes over from this one, and this one from an older one "
+          "that runs; of the daemon alone; empty: --socket_dir with \"-handover\" appended");
+ABSL_FLAG(int64_t, handover_deadline_ms, 86'400'000,
+          "the longest that a daemon which was taken over from goes on for its sessions, in milliseconds");
 ABSL_FLAG(std::string, socket_mode, "0666", "mode of rpc.sock and fd.sock, octal");
 ABSL_FLAG(std::string, soft_network, "",
           "soft provider: folder, made where there is none, by which the soft cards of this machine's daemons of this "
@@ -32,6 +37,8 @@ ABSL_FLAG(bool, restrict_paths, true,
 
 namespace rnicd::app {
 namespace {
+
+constexpr int64_t kThirtyDaysMs = int64_t{30} * 24 * 3'600'000;
 
 // The folders themselves are compared when they exist (hidden_paths_linux.h).
 std::string HiddenPath(const absl::Flag<std::string>& flag, const char* suffix, const SystemConfig& system,
@@ -53,6 +60,8 @@ void ReadDirectories(SystemConfig& system, FlagReader& reader) {
   }
   system.admin_socket_dir = HiddenPath(FLAGS_admin_socket_dir, "-admin", system, reader);
   system.door_dir = HiddenPath(FLAGS_door_dir, "-doors", system, reader);
+  system.handover_dir = HiddenPath(FLAGS_handover_dir, "-handover", system, reader);
+  system.handover_deadline = reader.Milliseconds(FLAGS_handover_deadline_ms, 1, kThirtyDaysMs);
   system.socket_mode = reader.Mode(FLAGS_socket_mode);
   system.soft_network = reader.AbsolutePath(FLAGS_soft_network);
   if (!system.soft_network.empty() && NamesPartOf(system.socket_dir, system.soft_network)) {
@@ -72,8 +81,9 @@ void AddPolicyPaths(const std::string& policy_file, std::vector<std::string>& pa
 }
 
 sandbox::PathRules PathsOf(const Config& config, const SystemConfig& system) {
-  sandbox::PathRules paths{
-      .read = {}, .write = {system.socket_dir, system.admin_socket_dir, system.door_dir}, .devices = {}};
+  sandbox::PathRules paths{.read = {},
+                           .write = {system.socket_dir, system.admin_socket_dir, system.door_dir, system.handover_dir},
+                           .devices = {}};
   if (!config.policy_file.empty()) {
     AddPolicyPaths(config.policy_file, paths.read);
   }

@@ -16,7 +16,12 @@ namespace rnicd::app {
 // Threads: those of RunInHost's argument.
 class ProcessHost {
  public:
-  enum class Order : uint8_t { kStop, kReloadPolicy };
+  enum class Order : uint8_t {
+    kStop,
+    kReloadPolicy,
+    // The daemon has asked for it itself.
+    kEnd,
+  };
   struct Asked {
     Order order = Order::kStop;
     // What asked, for the log: the signal, or what the console or the service manager sent.
@@ -45,6 +50,8 @@ class ProcessHost {
   virtual void OnChecked(const health::ServingVerdict& /*verdict*/, bool /*changed*/) {}
   // Waits until the daemon shall stop or read its policy again.
   virtual Asked Wait() = 0;
+  // Wait returns kEnd, now or when it is called. From any thread.
+  virtual void End() {}
 };
 
 // Calls `run` once, as its system wants it, and returns the exit status of the process, which `run` gives. To be called

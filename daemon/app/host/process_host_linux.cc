@@ -1,10 +1,16 @@
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <string>
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/files/unique_fd.h"
 #include "base/secrets/secret.h"
 #include "base/status.h"
 #include "daemon/app/config/system_config_linux.h"
@@ -12,6 +18,7 @@
 #include "daemon/app/host/hidden_paths_linux.h"
 #include "daemon/app/host/process_host.h"
 #include "daemon/app/host/service_manager_linux.h"
+#include "daemon/handover/predecessor.h"
 #include "daemon/sandbox/sandbox.h"
 #include "daemon/transport/socket_directory.h"
 #include "provider/soft/net/soft_folder_linux.h"
@@ -40,15 +47,25 @@ absl::Status JoinSoftNetwork(Config& config) {
   return absl::OkStatus();
 }
 
+// Before the sandbox as well. Nobody else finds the directory's socket.
+absl::Status MeetPredecessor(SystemConfig& system) {
+  RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(system.handover_dir, kOperatorDirectoryMode));
+  RNICD_ASSIGN_OR_RETURN(system.predecessor, handover::Predecessor::Connect(system.handover_dir));
+  return absl::OkStatus();
+}
+
 class SignalHost final : public ProcessHost {
  public:
-  // Blocks the signals: every thread that is started later inherits it, and only sigwait sees them.
+  // Blocks the signals: every thread that is started later inherits it, and only the descriptor sees them. The sandbox
+  // lets nobody make one.
   SignalHost() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGTERM);
-    sigaddset(&signals_, SIGINT);
-    sigaddset(&signals_, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+      sigaddset(&signals, signal);
+    }
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    signals_ = UniqueFd(signalfd(-1, &signals, SFD_CLOEXEC));
   }
 
   absl::StatusOr<log::Field> Confine(Config& config) override {
@@ -60,6 +77,7 @@ class SignalHost final : public ProcessHost {
     RNICD_RETURN_IF_ERROR(CheckHiddenFromContainers(config));
     RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->admin_socket_dir, kOperatorDirectoryMode));
     RNICD_RETURN_IF_ERROR(transport::SocketDirectory::Make(config.system->door_dir, kDoorDirectoryMode));
+    RNICD_RETURN_IF_ERROR(MeetPredecessor(*config.system));
     RNICD_RETURN_IF_ERROR(JoinSoftNetwork(config));
     RNICD_ASSIGN_OR_RETURN(const sandbox::Confinement confinement, sandbox::EnterSandbox(config.system->sandbox));
     return log::Field("landlock", confinement.landlock_version);
@@ -96,16 +114,27 @@ class SignalHost final : public ProcessHost {
   }
 
   Asked Wait() override {
-    int signal = 0;
-    while (sigwait(&signals_, &signal) != 0) {
+    std::array<pollfd, 2> waits = {
+        {{.fd = signals_.get(), .events = POLLIN, .revents = 0}, {.fd = end_.get(), .events = POLLIN, .revents = 0}}};
+    while (poll(waits.data(), waits.size(), -1) <= 0) {
     }
-    return {.order = signal == SIGHUP ? Order::kReloadPolicy : Order::kStop, .by = log::Field("signal", signal)};
+    signalfd_siginfo signal = {};
+    if (waits[0].revents == 0 || read(signals_.get(), &signal, sizeof(signal)) != sizeof(signal)) {
+      eventfd_t ends = 0;
+      eventfd_read(end_.get(), &ends);
+      return {.order = Order::kEnd, .by = log::Field("by", "itself")};
+    }
+    return {.order = signal.ssi_signo == SIGHUP ? Order::kReloadPolicy : Order::kStop,
+            .by = log::Field("signal", signal.ssi_signo)};
   }
+
+  void End() override { eventfd_write(end_.get(), 1); }
 
  private:
   static constexpr std::string_view kServing = "serves";
 
-  sigset_t signals_;
+  UniqueFd signals_;
+  const UniqueFd end_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   // Made before Confine, which forbids to connect.
   ServiceManager manager_{ServiceManager::FromEnvironment()};
 };

@@ -43,7 +43,8 @@ class DoorNames {
   // For the log: what workloads and operators look for.
   virtual std::string workloads() const = 0;
   virtual std::string operators() const = 0;
-  virtual std::unique_ptr<SystemDoor> MakeDoor(const Config& config, const door::Services& services) const = 0;
+  // Once.
+  virtual std::unique_ptr<SystemDoor> MakeDoor(const Config& config, const door::Services& services) = 0;
 };
 
 // Errors: kFailedPrecondition, kUnavailable, naming the path, when another daemon has the names.

@@ -40,7 +40,7 @@ class NamesOfPipes final : public DoorNames {
 
   std::string workloads() const override { return names_.workloads; }
   std::string operators() const override { return names_.operators; }
-  std::unique_ptr<SystemDoor> MakeDoor(const Config& config, const door::Services& services) const override {
+  std::unique_ptr<SystemDoor> MakeDoor(const Config& config, const door::Services& services) override {
     return std::make_unique<PipeDoor>(config.connections, services, names_);
   }
 

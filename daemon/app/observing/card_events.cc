@@ -20,6 +20,15 @@ bool IsWarning(provider::AdapterEventKind kind) {
 
 }  // namespace
 
+void LogHealth(const log::Logger& logger, const health::AdapterHealth& adapter) {
+  if (adapter.healthy) {
+    logger.Info("adapter healthy", {{"adapter", adapter.adapter}});
+  } else {
+    logger.Warning("adapter unhealthy",
+                   {{"adapter", adapter.adapter}, {"error", std::string(adapter.status.message())}});
+  }
+}
+
 void LogEngine(const log::Logger& logger, const provider::AdapterDescription& adapter) {
   if (!adapter.fast_engine.empty()) {
     logger.Info("fast registrations",

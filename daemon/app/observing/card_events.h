@@ -13,6 +13,7 @@
 
 namespace rnicd::app {
 
+void LogHealth(const log::Logger& logger, const health::AdapterHealth& adapter);
 // Logs how the adapter makes fast registrations, if there are several ways.
 void LogEngine(const log::Logger& logger, const provider::AdapterDescription& adapter);
 

@@ -54,28 +54,36 @@ std::vector<status_page::AdapterState> States(const health::Prober& prober) {
   return states;
 }
 
+metrics::Sources SourcesOf(const PageParts& parts) {
+  return {.node = parts.node,
+          .registry = parts.registry,
+          .connections = parts.connections,
+          .adapters = [&prober = parts.prober] { return Readings(prober); },
+          .device_regions = [&prober = parts.prober] { return prober.RegionsOfOthers(); },
+          .audit = [audit = parts.audit] { return Reading(audit); },
+          .log_lines_lost = [&log = parts.log] { return log.lost(); },
+          .parts_not_serving = [&serving = parts.serving] { return PartsNotServing(serving.Read()); },
+          .process_started = ReadProcessStart(),
+          .inherited = parts.inherited,
+          .older_generations = parts.older_generations};
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Pages>> Pages::Start(const std::string& address, PageParts parts) {
+std::string CountersText(const PageParts& parts) { return metrics::CountersText(parts.metrics, SourcesOf(parts)); }
+
+absl::StatusOr<std::unique_ptr<Pages>> Pages::Start(const std::string& address, PageParts parts,
+                                                    UniqueSocket listener) {
   std::unique_ptr<Pages> pages(new Pages(std::move(parts)));
-  RNICD_ASSIGN_OR_RETURN(pages->exposer_, metrics::Exposer::Start(address, pages->Routes(), pages->parts_.node.clock));
+  RNICD_ASSIGN_OR_RETURN(pages->exposer_, metrics::Exposer::Start(address, pages->Routes(), pages->parts_.node.clock,
+                                                                  std::move(listener)));
   return pages;
 }
 
-Pages::Pages(PageParts parts)
-    : parts_(std::move(parts)),
-      sources_{.node = parts_.node,
-               .registry = parts_.registry,
-               .connections = parts_.connections,
-               .adapters = [&prober = parts_.prober] { return Readings(prober); },
-               .device_regions = [&prober = parts_.prober] { return prober.RegionsOfOthers(); },
-               .audit = [audit = parts_.audit] { return Reading(audit); },
-               .log_lines_lost = [&log = parts_.log] { return log.lost(); },
-               .parts_not_serving = [&serving = parts_.serving] { return PartsNotServing(serving.Read()); },
-               .process_started = ReadProcessStart()} {}
+Pages::Pages(PageParts parts) : parts_(std::move(parts)), sources_(SourcesOf(parts_)) {}
 
 metrics::Page Pages::Metrics() const {
-  return {.content_type = kMetricsType, .body = parts_.metrics.Render(metrics::ReadState(sources_))};
+  return {.content_type = kMetricsType, .body = parts_.metrics.Render(metrics::ReadState(sources_), parts_.inherited)};
 }
 
 metrics::Page Pages::Ready() const {
@@ -102,7 +110,8 @@ void Pages::AddStatusPage(std::vector<metrics::Route>& routes) {
                          .version = parts_.version,
                          .policy_file = parts_.policy_file,
                          .connections = parts_.connections,
-                         .adapters = [&prober = parts_.prober] { return States(prober); }});
+                         .adapters = [&prober = parts_.prober] { return States(prober); },
+                         .older_generations = parts_.older_generations});
   sampler_ = std::make_unique<status_page::Sampler>(parts_.memory->history, parts_.node.clock, *parts_.node.ledger);
   for (const status_page::Asset& asset : status_page::Assets()) {
     routes.push_back({.path = std::string(asset.path), .audience = metrics::Audience::kThisMachine, .page = [asset] {

@@ -44,7 +44,16 @@ struct PageParts {
   std::string version;
   std::string policy_file;
   std::function<uint64_t()> connections;
+  // Null where nothing is inherited.
+  const metrics::InheritedCounters* inherited = nullptr;
+  // Those that still serve sessions.
+  std::function<std::vector<core::OlderGeneration>()> older_generations = [] {
+    return std::vector<core::OlderGeneration>();
+  };
 };
+
+// What a newer generation's page is to go on with. Callable from any thread, also where no page is served.
+std::string CountersText(const PageParts& parts);
 
 // The pages of the daemon's HTTP server: /metrics, /healthz, /readyz and, if enabled, the status page.
 // Lifetime: the destructor waits for running requests.
@@ -52,7 +61,10 @@ struct PageParts {
 class Pages {
  public:
   // Errors: as Exposer::Start.
-  static absl::StatusOr<std::unique_ptr<Pages>> Start(const std::string& address, PageParts parts);
+  static absl::StatusOr<std::unique_ptr<Pages>> Start(const std::string& address, PageParts parts,
+                                                      UniqueSocket listener = {});
+  // As Exposer::TakeListener.
+  UniqueSocket TakeListener() { return exposer_->TakeListener(); }
 
   // The bound address, host:port.
   const std::string& address() const { return exposer_->address(); }

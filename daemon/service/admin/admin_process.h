@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/strong_id.h"
 #include "daemon/core/tenant/doors.h"
 #include "daemon/health/probe_record.h"
 
@@ -19,6 +20,8 @@ class ProcessControl {
   virtual ~ProcessControl() = default;
 
   virtual std::string version() const = 0;
+  // 1 for a daemon that took over from nobody.
+  virtual uint32_t generation() const = 0;
   // host:port of the metrics page; empty if there is none.
   virtual std::string metrics_address() const = 0;
   virtual uint64_t connections() const = 0;
@@ -30,6 +33,9 @@ class ProcessControl {
   virtual std::string policy_file() const = 0;
   // Null where this system has no doors.
   virtual core::Doors* doors() const = 0;
+
+  // A grant was revoked, or, with a UID, bound to a pod: older generations have sessions that it ends, too.
+  virtual void OnGrantNarrowed(GrantId grant, const std::string& pod_uid) = 0;
 
   // Returns the previous level. Errors: FIELD_OUT_OF_RANGE for an unknown level.
   virtual absl::StatusOr<std::string> SetLogLevel(std::string_view level) = 0;

@@ -253,6 +253,7 @@ void AdminHandlers::RevokeGrant(const v1::RevokeGrantRequest& request,
   absl::StatusOr<v1::RevokeGrantResponse> response{v1::RevokeGrantResponse()};
   if (tenant.ok()) {
     response->set_sessions_ended(registry_.EndRefusedBy(**tenant, core::EndCause::kGrantRevoked));
+    process_.OnGrantNarrowed(id, "");
   } else {
     response = tenant.status();
   }
@@ -275,6 +276,8 @@ absl::Status AdminHandlers::BindGrant(gate::Call& call, const v1::BindGrantReque
   response->set_sessions_ended(registry_.EndRefusedBy(*tenant, core::EndCause::kGrantRevoked));
   if (response->pod_uid().empty()) {
     call.SetNote("unbound");
+  } else {
+    process_.OnGrantNarrowed(GrantId{request.grant_id()}, response->pod_uid());
   }
   return absl::OkStatus();
 }

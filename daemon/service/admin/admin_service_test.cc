@@ -37,6 +37,7 @@ TEST_F(Operators, GetADumpThatIsJsonOfEverythingButTokensAndSecrets) {
   const auto memory = Must<v1::AllocateMemoryResponse>(client, "MemoryService.AllocateMemory", "size: 4096");
   const v1::StateDump dump = Dump();
   EXPECT_EQ(dump.status().version(), "1.2.3");
+  EXPECT_EQ(dump.status().generation(), 2u);
   EXPECT_EQ(dump.status().sessions(), 1u);
   ASSERT_EQ(dump.sessions_size(), 1);
   EXPECT_EQ(std::to_string(dump.sessions(0).session_id()), client["$session"]);

@@ -97,6 +97,7 @@ uint64_t AdminView::MillisecondsSince(Instant instant) const { return Millisecon
 v1::GetStatusResponse AdminView::Status() const {
   v1::GetStatusResponse status;
   status.set_version(process_.version());
+  status.set_generation(process_.generation());
   status.set_provider(std::string(node_.provider.name()));
   status.set_pid(ProcessId());
   status.set_uptime_ms(MillisecondsSince(node_.started));

@@ -2,7 +2,7 @@
 // and never as HTML.
 
 import {Cards} from "./status-cards.js";
-import {clock, duration} from "./status-text.js";
+import {clock, count, duration} from "./status-text.js";
 import {setText} from "./status-table.js";
 import {adaptersTable, failuresTable, poolTable, sessionsTable, tenantsTable} from "./status-tables.js";
 import {connectKeys} from "./status-keys.js";
@@ -42,6 +42,12 @@ function showHealth({healthy, draining}) {
   byId("draining").hidden = !draining;
 }
 
+function showOlder(older) {
+  byId("older").hidden = older.length === 0;
+  setText(byId("older"), older.map(({generation, sessions, left_ms: left}) =>
+    `generation ${generation} ends in ${duration(left)} at most, sessions: ${count(sessions)}`).join(" · "));
+}
+
 function show() {
   const {node} = state;
   setText(byId("node"), node.name || location.host);
@@ -50,6 +56,7 @@ function show() {
     node.policy_file ? `policy ${node.policy_file}${node.policy_refused ? " (the file as it is now is refused)" : ""}`
       : "no policy file"].join(" · "));
   showHealth(node);
+  showOlder(state.older_generations);
   cards.update(state);
   tables.adapters.update(state.adapters, 0);
   byId("pool").hidden = state.memory_pool.length === 0;

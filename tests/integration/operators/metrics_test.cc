@@ -59,6 +59,7 @@ TEST_F(MetricsPages, EveryPromisedMetricIsThereFromTheStart) {
   const MetricsPage page = Fetch();
   EXPECT_EQ(page.faults(), "");
   for (const char* sample : {"rnicd_connections",
+                             "rnicd_generations",
                              "rnicd_device_regions",
                              "rnicd_registrations_total{tenant=\"other\",result=\"ok\"}",
                              "rnicd_registrations_total{tenant=\"other\",result=\"error\"}",

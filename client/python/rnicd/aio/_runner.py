@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Coroutine, Generator, Generic, Optional, 
 
 import grpc
 
-from .. import _channel, _events, _failures, _fd_socket, _fork, _full_queue, errors
+from .. import _attempts, _channel, _events, _failures, _fd_socket, _fork, errors
 from .._effects import Effect, Call, Exchange, Result, Steps, Submit, Work
 from .._handle import Handle
 from .._link import Link
@@ -46,9 +46,9 @@ class AsyncLink(Link):
 
     async def start(self, label: str, grant: Any, adapter: str) -> None:
         """Connects and opens the session. Nothing is left when it fails."""
-        pauses = _full_queue.pauses(time.monotonic() + self.seconds)
-        while not await self._connect(label, grant, adapter):
-            await asyncio.sleep(next(pauses))
+        attempts = _attempts.Attempts(time.monotonic() + self.seconds)
+        while (pause := await self._connect(label, grant, adapter, attempts)) is not None:
+            await asyncio.sleep(pause)
         weak, known = weakref.WeakMethod(self.end), self._known_end
 
         def on_end(lost: errors.SessionLost) -> None:
@@ -65,8 +65,8 @@ class AsyncLink(Link):
         self._finalizer = weakref.finalize(self, _abandon, loop, self._reader, self._channel)
         self._finalizer.atexit = False
 
-    async def _connect(self, label: str, grant: Any, adapter: str) -> bool:
-        """Opens the session over a new channel. False: the daemon's queue is full."""
+    async def _connect(self, label: str, grant: Any, adapter: str, attempts: _attempts.Attempts) -> Optional[float]:
+        """Opens the session over a new channel. Seconds: it is to be tried again after these."""
         self._channel = grpc.aio.insecure_channel(_channel.target(self.socket_dir), options=_channel.OPTIONS)
         _fork.keep_in_children(self._channel)
         self._methods.clear()
@@ -74,10 +74,11 @@ class AsyncLink(Link):
             await self.run(self.open(label, grant, adapter))
         except BaseException as failure:
             await self._channel.close()
-            if _full_queue.is_cause(failure):
-                return False
-            raise
-        return True
+            pause = None if self.session_id else attempts.pause_after(failure)
+            if pause is None:
+                raise
+            return pause
+        return None
 
     async def run(self, steps: Steps[Result]) -> Result:
         """Performs the steps one after another and returns the operation's result."""

@@ -1,4 +1,4 @@
-#include "daemon/transport/container.h"
+#include "daemon/transport/identity/container.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "daemon/transport/pod_names_test.h"
+#include "daemon/transport/identity/pod_names_test.h"
 
 namespace rnicd::transport {
 namespace {

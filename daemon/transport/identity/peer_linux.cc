@@ -16,8 +16,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "daemon/transport/container.h"
-#include "daemon/transport/peer.h"
+#include "daemon/transport/identity/container.h"
+#include "daemon/transport/identity/peer.h"
 
 // Debian 12's headers are older than these.
 #ifndef SO_PEERPIDFD
@@ -132,6 +132,40 @@ absl::StatusOr<std::string> ReadCgroups(const std::string& proc_folder, const st
   return text;
 }
 
+struct NamedProcess {
+  ucred credentials = {};
+  UniqueFd pidfd;
+  core::ProcessKey key;
+
+  // Pid 0 is a process of a namespace that is not visible here: its pid does not identify it.
+  bool is_visible() const { return credentials.pid > 0; }
+};
+
+absl::StatusOr<NamedProcess> NameProcess(int socket, IdentityRung rung) {
+  NamedProcess process;
+  socklen_t size = sizeof(process.credentials);
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &process.credentials, &size) != 0) {
+    return IdentityError();
+  }
+  errno = 0;
+  const pid_t pid = process.credentials.pid;
+  process.pidfd = rung == IdentityRung::kPeerPidfd ? PeerPidfd(socket)
+                  : process.is_visible()           ? OpenPidfd(pid)
+                                                   : UniqueFd();
+  if (!process.pidfd.valid()) {
+    return IdentityError();
+  }
+  if (rung == IdentityRung::kPeerPidfd) {
+    process.key.low = InodeOf(process.pidfd.get());
+  } else {
+    process.key = {.high = StartTimeOf(pid), .low = static_cast<uint64_t>(pid)};
+    if (process.key.high == 0) {
+      return IdentityError();
+    }
+  }
+  return process;
+}
+
 }  // namespace
 
 const char* IdentityRungName(IdentityRung rung) {
@@ -166,41 +200,24 @@ absl::StatusOr<core::Container> ReadContainer(const std::string& proc_folder, pi
   return container;
 }
 
+absl::StatusOr<core::ProcessKey> IdentifyProcess(int socket, IdentityRung rung) {
+  RNICD_ASSIGN_OR_RETURN(const NamedProcess process, NameProcess(socket, rung));
+  return process.key;
+}
+
 absl::StatusOr<Peer> IdentifyPeer(int socket, IdentityRung rung, core::Role role, const std::string& proc_folder) {
-  ucred credentials = {};
-  socklen_t size = sizeof(credentials);
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
-    return IdentityError();
-  }
-  errno = 0;
-  // Pid 0 is a process of a namespace that is not visible here: its pid does not identify it.
-  const bool is_visible = credentials.pid > 0;
-  UniqueFd pidfd = rung == IdentityRung::kPeerPidfd ? PeerPidfd(socket)
-                   : is_visible                     ? OpenPidfd(credentials.pid)
-                                                    : UniqueFd();
-  if (!pidfd.valid()) {
-    return IdentityError();
-  }
-  core::ProcessKey key;
-  if (rung == IdentityRung::kPeerPidfd) {
-    key.low = InodeOf(pidfd.get());
-  } else {
-    key.high = StartTimeOf(credentials.pid);
-    key.low = static_cast<uint64_t>(credentials.pid);
-    if (key.high == 0) {
-      return IdentityError();
-    }
-  }
+  RNICD_ASSIGN_OR_RETURN(NamedProcess process, NameProcess(socket, rung));
+  const ucred& credentials = process.credentials;
   core::Container container;
-  if (is_visible) {
+  if (process.is_visible()) {
     RNICD_ASSIGN_OR_RETURN(container, ReadContainer(proc_folder, credentials.pid));
   }
   Peer peer;
-  peer.process = std::make_shared<PidfdHandle>(std::move(pidfd));
-  if (is_visible ? !IsStillAlive(*peer.process, credentials.pid) : peer.process->HasExited({})) {
+  peer.process = std::make_shared<PidfdHandle>(std::move(process.pidfd));
+  if (process.is_visible() ? !IsStillAlive(*peer.process, credentials.pid) : peer.process->HasExited({})) {
     return IdentityError();
   }
-  peer.caller = core::Caller{.process = key,
+  peer.caller = core::Caller{.process = process.key,
                              .pid = credentials.pid,
                              .uid = credentials.uid,
                              .gid = credentials.gid,

@@ -1,4 +1,4 @@
-#include "daemon/transport/container.h"
+#include "daemon/transport/identity/container.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -62,6 +62,8 @@ struct Peer {
   core::Caller caller;
   std::shared_ptr<const PidfdHandle> process;
 };
+// Only the name of that process, without a check that it still has its pid.
+absl::StatusOr<core::ProcessKey> IdentifyProcess(int socket, IdentityRung rung);
 absl::StatusOr<Peer> IdentifyPeer(int socket, IdentityRung rung, core::Role role,
                                   const std::string& proc_folder = "/proc");
 

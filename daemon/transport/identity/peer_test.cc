@@ -1,4 +1,4 @@
-#include "daemon/transport/peer.h"
+#include "daemon/transport/identity/peer.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/waiting_fixture.h"
-#include "daemon/transport/pod_names_test.h"
+#include "daemon/transport/identity/pod_names_test.h"
 
 namespace rnicd::transport {
 namespace {
