@@ -45,4 +45,4 @@ configure_file(deploy/dkms/dkms.conf.in dkms/dkms.conf @ONLY)
 install(FILES kernel/rnicd_fr/Kbuild ${module_sources} ${PROJECT_BINARY_DIR}/dkms/dkms.conf
     DESTINATION src/rnicd-fr-${PROJECT_VERSION} COMPONENT fr-dkms)
 install(FILES deploy/dkms/60-rnicd-fr.rules DESTINATION lib/udev/rules.d COMPONENT fr-dkms)
-install(FILES deploy/systemd/rnicd-fr.conf DESTINATION ${rnicd_systemd_dir}/rnicd.service.d COMPONENT fr-dkms)
+install(FILES deploy/systemd/rnicd-fr.conf DESTINATION ${rnicd_systemd_dir}/rnicd@.service.d COMPONENT fr-dkms)

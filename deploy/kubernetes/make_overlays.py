@@ -15,6 +15,8 @@ OVERLAYS = {
     "verbs": "Nodes with cards. The daemon needs the cards' network, and their files below /dev/infiniband.",
     "verbs-fr": "Nodes with cards and the kernel module rnicd_fr, which makes fast registrations.",
 }
+# Have parts that are for some overlays only.
+SETS = ("daemonset.yaml", "device-plugin.yaml")
 COPIES = ("namespace.yaml", "rbac.yaml", "rnicd.flags", "device-plugin.flags", "policy.textproto")
 KUSTOMIZATION = """# {purpose}
 # Made by make_overlays.py, like the other files here; edit them in your copy.
@@ -25,6 +27,7 @@ resources:
   - namespace.yaml
   - rbac.yaml
   - daemonset.yaml
+  - device-plugin.yaml
 # The name gets a hash of the content as suffix, so that a changed flag or policy is rolled out like a new image.
 configMapGenerator:
   - name: rnicd
@@ -40,13 +43,13 @@ configMapGenerator:
 
 
 def parts_for(overlay, text):
-    """The lines of base/daemonset.yaml for an overlay. Raises ValueError for an unknown or nested part."""
+    """The lines of a file of SETS for an overlay. Raises ValueError for an unknown or nested part."""
     kept, part = [], None
     for line in text.splitlines()[1:]:
         word = line.strip()
         if word.startswith("#if "):
             if part is not None or not set(word.split()[1:]) <= set(OVERLAYS):
-                raise ValueError(f"base/daemonset.yaml: {word}")
+                raise ValueError(f"base: {word}")
             part = word.split()[1:]
         elif word == "#end":
             part = None
@@ -59,7 +62,7 @@ def files_of(overlay):
     """{name: text} of an overlay."""
     base = HERE / "base"
     files = {name: (base / name).read_text() for name in COPIES}
-    files["daemonset.yaml"] = parts_for(overlay, (base / "daemonset.yaml").read_text())
+    files.update((name, parts_for(overlay, (base / name).read_text())) for name in SETS)
     files["kustomization.yaml"] = KUSTOMIZATION.format(purpose=OVERLAYS[overlay])
     return files
 

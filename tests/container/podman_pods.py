@@ -1,7 +1,7 @@
 """Converts deploy/kubernetes to manifests for podman 4.3: the same pods, on a node whose root is a folder.
 
 usage: podman_pods.py node --root FOLDER < RENDERED.yaml > PODS.yaml
-       podman_pods.py probes < RENDERED.yaml              lines of CONTAINER PROBE COMMAND...
+       podman_pods.py probes < RENDERED.yaml              lines of POD-CONTAINER PROBE COMMAND...
        podman_pods.py workload --root FOLDER --answer FILE.json < WORKLOAD.yaml > PODS.yaml
   --root     every host path of the manifests, and of the device plugin's response, is below this folder
   --answer   the device plugin's responses to Allocate, as written by the stand-in of the kubelet: environment and
@@ -105,7 +105,7 @@ def probes(things):
         for container in pod_of(thing)["spec"]["containers"] if thing["kind"] == "DaemonSet" else []:
             for probe in PROBES:
                 if probe in container:
-                    yield " ".join([container["name"], probe, *container[probe]["exec"]["command"]])
+                    yield " ".join([thing["metadata"]["name"] + "-" + container["name"], probe, *container[probe]["exec"]["command"]])
 
 
 def main():

@@ -44,7 +44,7 @@ run_probes() {
   local -a command
   while read -r container probe command; do
     read -r -a command <<<"${command[0]}"
-    wait_for 60 "$probe of $container" podman exec "rnicd-$container" "${command[@]}"
+    wait_for 60 "$probe of $container" podman exec "$container" "${command[@]}"
     say "$container: $probe: ${command[*]}"
   done < <(pods_yaml probes <"$root/rendered.yaml")
 }
@@ -60,7 +60,7 @@ end_workload() { podman pod rm --force --ignore workload >/dev/null; }
 # Bytes that all grants' tenants have pinned; empty while the daemon does not respond. Runs outside of the containers,
 # because podman takes long to enter one.
 pinned() {
-  "$CTL" tenants --json --admin-socket-dir "$root/empty/admin/sockets" |
+  "$CTL" tenants --json --admin-socket-dir "$root/run/rnicd-admin/sockets" |
     jq '[.tenants[] | select(.tenant | startswith("grant/")) | .resources.pinned_bytes.used] | add // 0'
 }
 has_pinned() { [[ $(pinned) == "$1" ]]; }
@@ -151,9 +151,9 @@ check_restart_of_the_daemon() {
 # Both exit on SIGTERM, and so does the stand-in.
 stop_node() {
   local container
-  for container in device-plugin rnicd; do
-    podman stop --time 15 "rnicd-$container" >/dev/null 2>&1
-    expect "exit status of $container" "$(podman inspect --format '{{.State.ExitCode}}' "rnicd-$container")" 0
+  for container in rnicd-device-plugin-device-plugin rnicd-rnicd; do
+    podman stop --time 15 "$container" >/dev/null 2>&1
+    expect "exit status of $container" "$(podman inspect --format '{{.State.ExitCode}}' "$container")" 0
   done
   expect "sockets of the device plugin that are left" \
     "$(find "$root/var/lib/kubelet/device-plugins" -name 'rnicd-*' | wc -l)" 0
@@ -165,7 +165,7 @@ stop_node() {
 
 print_logs() {
   local container
-  for container in rnicd-rnicd rnicd-device-plugin workload-workload; do
+  for container in rnicd-rnicd rnicd-device-plugin-device-plugin workload-workload; do
     if podman container exists "$container"; then
       say "--- $container"
       podman logs --tail 40 "$container" 2>&1

@@ -52,24 +52,24 @@ class TheUnit(Installed):
         self.assertIn("--provider=", self.below(flags, root).read_text())
 
     def test_starts_the_program_that_was_installed(self):
-        self.check_paths(self.root, "/usr/lib/systemd/system/rnicd.service", "/usr/bin/rnicd", "/etc/rnicd/rnicd.flags")
+        self.check_paths(self.root, "/usr/lib/systemd/system/rnicd@.service", "/usr/bin/rnicd", "/etc/rnicd/rnicd.flags")
 
     def test_starts_the_program_beneath_another_prefix(self):
         with tempfile.TemporaryDirectory() as folder:
             install(folder, "/opt/rnicd")
-            self.check_paths(Path(folder), "/opt/rnicd/lib/systemd/system/rnicd.service", "/opt/rnicd/bin/rnicd",
+            self.check_paths(Path(folder), "/opt/rnicd/lib/systemd/system/rnicd@.service", "/opt/rnicd/bin/rnicd",
                              "/opt/rnicd/etc/rnicd/rnicd.flags")
 
     def test_is_understood(self):
-        text = self.below("/usr/lib/systemd/system/rnicd.service").read_text()
+        text = self.below("/usr/lib/systemd/system/rnicd@.service").read_text()
         with tempfile.TemporaryDirectory() as folder:
-            unit = Path(folder, "rnicd.service")
+            unit = Path(folder, "rnicd@a.service")
             unit.write_text(text.replace("=/usr/bin/rnicd", f"={self.below('/usr/bin/rnicd')}"))
             done = run("systemd-analyze", "verify", "--man=no", unit)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_names_a_manual_page_that_exists(self):
-        text = self.below("/usr/lib/systemd/system/rnicd.service").read_text()
+        text = self.below("/usr/lib/systemd/system/rnicd@.service").read_text()
         name, section = re.search(r"(?m)^Documentation=man:(\w+)\((\d)\)$", text).groups()
         self.assertTrue(self.below(f"/usr/share/man/man{section}/{name}.{section}").is_file())
 
@@ -88,7 +88,8 @@ class UserAndDirectories(Installed):
             owner = (os.geteuid(), os.getegid())
         done = run("systemd-tmpfiles", f"--root={self.root}", "--create", "rnicd.conf")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for path, mode in (("/run/rnicd", 0o755), ("/run/rnicd-admin", 0o700), ("/run/rnicd-doors", 0o700)):
+        for path, mode in (("/run/rnicd", 0o755), ("/run/rnicd-admin", 0o700), ("/run/rnicd-doors", 0o700),
+                           ("/run/rnicd-handover", 0o700)):
             made = self.below(path).stat()
             self.assertEqual((made.st_uid, made.st_gid, made.st_mode & 0o7777), (*owner, mode), path)
 

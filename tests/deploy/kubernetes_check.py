@@ -19,7 +19,7 @@ from polling import wait_for
 import kubernetes_objects as objects
 import pod_security
 
-NODE_KINDS = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Namespace", "ServiceAccount"]
+NODE_KINDS = ["ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "DaemonSet", "Namespace", "ServiceAccount"]
 # What examples call an image that the reader makes.
 READERS_IMAGE = "registry.example.org/"
 KINDS = {"soft": NODE_KINDS, "verbs": NODE_KINDS, "verbs-fr": NODE_KINDS,
@@ -142,7 +142,7 @@ class Checker:
     def check_policy_names_the_plugin(self):
         for name, node in self.nodes.items():
             context = node.containers["device-plugin"]["securityContext"]
-            user = node.spec["securityContext"]["runAsUser"]
+            user = node.spec("device-plugin")["securityContext"]["runAsUser"]
             rule = rf"match {{ uid: {user} gid: {context.get('runAsGroup')} }}\s+role: CALLER_ROLE_DEVICE_PLUGIN"
             if not re.search(rule, node.config.get("policy.textproto", "")):
                 self.report(f"{name}: no rule of the policy makes uid {user}, gid {context.get('runAsGroup')} the plugin")
@@ -167,31 +167,48 @@ class Checker:
 
     def _check_admin(self, where, node, daemon, plugin):
         self._equal(where, "--admin_socket_dir of both programs", daemon, plugin)
-        mounts = [node.mount_of(container, daemon) for container in ("rnicd", "device-plugin")]
-        if None in mounts or mounts[0]["name"] != mounts[1]["name"]:
-            self.report(f"{where}: {daemon} is not in one volume of both containers")
-        elif "emptyDir" not in node.volumes[mounts[0]["name"]] or mounts[0]["mountPath"] == daemon:
-            self.report(f"{where}: {daemon} must be the daemon's own directory inside of an emptyDir")
+        places = {node.host_path(container, daemon) for container in ("rnicd", "device-plugin")}
+        if None in places or len(places) != 1:
+            self.report(f"{where}: {daemon} is not one directory of the node in both containers")
+        elif node.mount_of("rnicd", daemon)["mountPath"] == daemon:
+            self.report(f"{where}: {daemon} must be the daemon's own directory inside of the node's")
         for command in objects.commands(node.containers["rnicd"]):
             if command[0].endswith("/rnicctl") and command[-2:] != ["--admin-socket-dir", daemon]:
                 self.report(f"{where}: {objects.shown(command)} does not ask in {daemon}")
+            if command[0].endswith("/rnicctl") and "--same-container" not in command:
+                self.report(f"{where}: {objects.shown(command)} may be answered by another pod's daemon")
+
+    def check_rollout(self):
+        """Two daemons may meet on a node, and only they; two plugins may not."""
+        for name, node in self.nodes.items():
+            for container, surge in (("rnicd", 1), ("device-plugin", 0)):
+                strategy = node.sets[container]["spec"]["updateStrategy"]["rollingUpdate"]
+                self._equal(f"{name}, {container}", "its rollout", strategy,
+                            {"maxSurge": surge, "maxUnavailable": 1 - surge})
+            if any(container.get("ports") for container in node.containers.values()):
+                self.report(f"{name}: a port that a second pod on the node cannot have")
+            handover = node.flags("rnicd")["socket_dir"] + "-handover"
+            self._equal(name, "where two daemons meet", node.host_path("rnicd", handover), handover)
+            self._equal(name, "the device plugin's view of it", node.host_path("device-plugin", handover), None)
 
     def _check_config_files(self, where, node, policy):
         for container in ("rnicd", "device-plugin"):
+            if node.volumes(container)["config"]["configMap"].get("defaultMode", 0o644) & 0o022:
+                self.report(f"{where}: group or others may write the policy, so the daemon refuses it")
             mount = node.mount_of(container, "/etc/rnicd/x")
             if not mount or mount["name"] != "config" or not mount.get("readOnly"):
                 self.report(f"{where}: {container} has no read-only /etc/rnicd from the ConfigMap")
         if policy.removeprefix("/etc/rnicd/") not in node.config:
             self.report(f"{where}: --policy_file={policy} is not in the ConfigMap")
-        if node.volumes["config"]["configMap"].get("defaultMode", 0o644) & 0o022:
-            self.report(f"{where}: group or others may write the policy, so the daemon refuses it")
 
     def _check_volumes(self, where, node):
-        mounted = {mount["name"] for container in node.containers.values() for mount in container["volumeMounts"]}
-        self._equal(where, "volumes and mounts", sorted(node.volumes), sorted(mounted))
-        for name, volume in node.volumes.items():
-            if "hostPath" in volume and "type" not in volume["hostPath"]:
-                self.report(f"{where}: host path {name} has no type")
+        for name, container in node.containers.items():
+            volumes = node.volumes(name)
+            mounted = {mount["name"] for mount in container["volumeMounts"]}
+            self._equal(f"{where}, {name}", "volumes and mounts", sorted(volumes), sorted(mounted))
+            for volume in volumes.values():
+                if "hostPath" in volume and "type" not in volume["hostPath"]:
+                    self.report(f"{where}: host path {volume['name']} has no type")
 
     def check_devices(self):
         for name, node in self.nodes.items():
@@ -226,7 +243,7 @@ class Checker:
                 if not privileged and not tight:
                     self.report(f"{where}: it keeps capabilities or may get new ones")
                 # A privileged container has none, whatever the manifest says.
-                profile = context.get("seccompProfile", node.spec["securityContext"].get("seccompProfile"))
+                profile = context.get("seccompProfile", node.spec(name)["securityContext"].get("seccompProfile"))
                 if not privileged and profile != {"type": "RuntimeDefault"}:
                     self.report(f"{where}: the container engine does not filter its system calls")
 
@@ -255,7 +272,7 @@ class Checker:
             self._equal(overlay, "the role", binding["roleRef"]["name"],
                         objects.of_kind(things, "ClusterRole")[0]["metadata"]["name"])
             account = objects.of_kind(things, "ServiceAccount")[0]["metadata"]
-            subject = {"kind": "ServiceAccount", "name": self.nodes[overlay].spec["serviceAccountName"],
+            subject = {"kind": "ServiceAccount", "name": self.nodes[overlay].spec("device-plugin")["serviceAccountName"],
                        "namespace": account["namespace"]}
             self._equal(overlay, "who has the role", binding["subjects"], [subject])
             self._equal(overlay, "the account", account["name"], subject["name"])
@@ -269,16 +286,18 @@ class Checker:
     def check_monitoring(self):
         things = self.rendered.get("monitoring", [])
         for node in self.nodes.values():
-            labels = node.daemon_set["spec"]["template"]["metadata"]["labels"]
-            ports = {port["name"]: port["containerPort"] for port in node.containers["rnicd"]["ports"]}
+            labels = {name: thing["spec"]["template"]["metadata"]["labels"] for name, thing in node.sets.items()}
             for monitor in objects.of_kind(things, "PodMonitor"):
-                if not monitor["spec"]["selector"]["matchLabels"].items() <= labels.items():
-                    self.report("the PodMonitor does not select the pods of the DaemonSet")
-                port = monitor["spec"]["podMetricsEndpoints"][0]["port"]
+                selected = monitor["spec"]["selector"]["matchLabels"].items()
+                self._equal("PodMonitor", "the pods that it selects",
+                            [name for name in labels if selected <= labels[name].items()], ["rnicd"])
                 address = node.flags("rnicd")["metrics_address"]
-                self._equal("PodMonitor", "the port and --metrics_address", f"[::]:{ports.get(port)}", address)
+                self._equal("PodMonitor", "the ports and --metrics_address",
+                            {f"[::]:{rule['replacement'].rpartition(':')[2]}"
+                             for rule in monitor["spec"]["podMetricsEndpoints"][0]["relabelings"]
+                             if rule.get("targetLabel") == "__address__"}, {address})
                 self._equal("PodMonitor", "its namespace and the pods'", monitor["metadata"].get("namespace"),
-                            node.daemon_set["metadata"]["namespace"])
+                            node.sets["rnicd"]["metadata"]["namespace"])
         for board in objects.of_kind(things, "ConfigMap"):
             self._equal("the dashboard", "its label", board["metadata"].get("labels", {}).get("grafana_dashboard"), "1")
             if board["data"].get("dashboard.json") != (self.repo / "deploy/grafana/dashboard.json").read_text():

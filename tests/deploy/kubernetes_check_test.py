@@ -22,6 +22,7 @@ PARTS = ("deploy/kubernetes", "deploy/grafana", "deploy/prometheus", "CMakeLists
          "client/kubernetes/node/cluster.cc")
 BASE = "deploy/kubernetes/base/"
 DAEMON_SET = BASE + "daemonset.yaml"
+PLUGIN_SET = BASE + "device-plugin.yaml"
 SOFT = "deploy/kubernetes/overlays/soft/"
 VERBS = "deploy/kubernetes/overlays/verbs/"
 EXAMPLE = "deploy/kubernetes/examples/workload.yaml"
@@ -60,7 +61,7 @@ class AnOverlay(Planted):
 
     def test_that_lost_an_object(self):
         self.edit(VERBS + "kustomization.yaml", "  - rbac.yaml\n", "")
-        self.assert_found("verbs: its objects are ConfigMap, DaemonSet, Namespace", "check_kinds")
+        self.assert_found("verbs: its objects are ConfigMap, DaemonSet, DaemonSet, Namespace", "check_kinds")
 
     def test_with_a_field_that_is_deprecated(self):
         self.edit(SOFT + "kustomization.yaml", "resources:", "patchesStrategicMerge:\n  - daemonset.yaml\nresources:")
@@ -126,7 +127,7 @@ class Paths(Planted):
         self.assert_found("the directory of doors on the node: None", "check_paths")
 
     def test_of_the_kubelet_that_differ(self):
-        self.edit(DAEMON_SET, "path: /var/lib/kubelet/pod-resources", "path: /var/lib/kubelet/pods")
+        self.edit(PLUGIN_SET, "path: /var/lib/kubelet/pod-resources", "path: /var/lib/kubelet/pods")
         self.assert_found("--pod_resources_socket on the node", "check_paths")
 
     def test_of_the_operator_that_differ(self):
@@ -136,11 +137,11 @@ class Paths(Planted):
     def test_of_the_operator_where_anybody_may_write(self):
         for name in (BASE + "device-plugin.flags", BASE + "rnicd.flags", DAEMON_SET):
             self.edit(name, "/run/rnicd-admin/sockets", "/run/rnicd-admin")
-        self.assert_found("inside of an emptyDir", "check_paths")
+        self.assert_found("inside of the node's", "check_paths")
 
     def test_of_a_probe_that_asks_elsewhere(self):
-        self.edit(DAEMON_SET, "[/usr/bin/rnicctl, health, --admin-socket-dir, /run/rnicd-admin/sockets]",
-                  "[/usr/bin/rnicctl, health]")
+        self.edit(DAEMON_SET, "[/usr/bin/rnicctl, health, --same-container, --admin-socket-dir, /run/rnicd-admin/sockets]",
+                  "[/usr/bin/rnicctl, health, --same-container]")
         self.assert_found("does not ask in /run/rnicd-admin/sockets", "check_paths")
 
     def test_of_the_modules_device_that_is_not_mounted(self):
@@ -151,8 +152,20 @@ class Paths(Planted):
         self.edit(DAEMON_SET, "path: /dev/rnicd_fr\n            type", "path: /dev/rnicd\n            type")
         self.assert_found("device on the node: /dev/rnicd and /dev/rnicd_fr differ", "check_devices")
 
+    def test_of_a_probe_that_another_pod_may_answer(self):
+        self.edit(DAEMON_SET, "health, --same-container, --admin", "health, --admin")
+        self.assert_found("may be answered by another pod's daemon", "check_paths")
+
+    def test_of_the_handover_that_end_with_the_pod(self):
+        self.edit(DAEMON_SET, "            - name: handover\n              mountPath: /run/rnicd-handover\n", "")
+        self.assert_found("where two daemons meet: None", "check_rollout")
+
+    def test_of_the_handover_that_the_plugin_sees(self):
+        self.edit(PLUGIN_SET, "mountPath: /run/rnicd-admin\n", "mountPath: /run\n")
+        self.assert_found("the device plugin's view of it", "check_rollout")
+
     def test_of_a_volume_that_nothing_mounts(self):
-        self.edit(DAEMON_SET, "            - name: state\n              mountPath: /var/lib/rnicd-device-plugin\n", "")
+        self.edit(PLUGIN_SET, "            - name: state\n              mountPath: /var/lib/rnicd-device-plugin\n", "")
         self.assert_found("volumes and mounts", "check_paths")
 
 
@@ -166,7 +179,7 @@ class Security(Planted):
         self.assert_found("does not enforce", "check_workloads_are_restricted")
 
     def test_of_a_container_with_capabilities(self):
-        self.edit(DAEMON_SET, "drop: [ALL]", "drop: [NET_RAW]")
+        self.edit(PLUGIN_SET, "drop: [ALL]", "drop: [NET_RAW]")
         self.assert_found("soft, device-plugin: it keeps capabilities", "check_containers_are_tight")
 
     def test_of_a_container_that_is_privileged_without_need(self):
@@ -182,7 +195,7 @@ class Security(Planted):
         self.assert_found("soft, rnicd: its root file system is writable", "check_containers_are_tight")
 
     def test_of_a_pod_whose_system_calls_are_not_filtered(self):
-        self.edit(DAEMON_SET, "          type: RuntimeDefault", "          type: Unconfined")
+        self.edit(PLUGIN_SET, "          type: RuntimeDefault", "          type: Unconfined")
         self.assert_found("verbs, device-plugin: the container engine does not filter", "check_containers_are_tight")
 
     def test_of_a_container_whose_system_calls_are_not_filtered(self):
@@ -219,8 +232,20 @@ class Security(Planted):
 
 class TheOthers(Planted):
     def test_with_a_port_that_prometheus_does_not_scrape(self):
-        self.edit(DAEMON_SET, "containerPort: 9747", "containerPort: 9748")
+        self.edit(BASE + "rnicd.flags", "metrics_address=[::]:9747", "metrics_address=[::]:9748")
         self.assert_found("--metrics_address", "check_monitoring")
+
+    def test_with_a_port_that_is_the_nodes(self):
+        self.edit(DAEMON_SET, "          livenessProbe:", "          ports: [{containerPort: 9747}]\n          livenessProbe:")
+        self.assert_found("a port that a second pod on the node cannot have", "check_rollout")
+
+    def test_with_a_daemon_that_ends_before_the_next_has_taken_over(self):
+        self.edit(DAEMON_SET, "      maxSurge: 1\n      maxUnavailable: 0", "      maxUnavailable: 1")
+        self.assert_found("soft, rnicd: its rollout", "check_rollout")
+
+    def test_with_two_device_plugins_on_a_node(self):
+        self.edit(PLUGIN_SET, "      maxSurge: 0\n      maxUnavailable: 1", "      maxSurge: 1\n      maxUnavailable: 0")
+        self.assert_found("soft, device-plugin: its rollout", "check_rollout")
 
     def test_with_a_dashboard_that_grafana_does_not_find(self):
         self.edit("deploy/grafana/kustomization.yaml", 'grafana_dashboard: "1"', 'grafana_dashboard: "0"')

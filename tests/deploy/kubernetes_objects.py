@@ -43,16 +43,25 @@ def flags_of(text):
 
 
 class Node:
-    """The DaemonSet of an overlay, with its configuration."""
+    """The DaemonSets of an overlay, with their configuration."""
 
     def __init__(self, objects):
-        self.daemon_set = of_kind(objects, "DaemonSet")[0]
-        self.spec = pod_spec(self.daemon_set)
-        self.containers = {container["name"]: container for container in self.spec["containers"]}
-        self.volumes = {volume["name"]: volume for volume in self.spec["volumes"]}
-        name = self.volumes["config"]["configMap"]["name"]
+        # {container: its DaemonSet}
+        self.sets = {container["name"]: thing for thing in of_kind(objects, "DaemonSet")
+                     for container in pod_spec(thing)["containers"]}
+        self.containers = {container["name"]: container for thing in self.sets.values()
+                           for container in pod_spec(thing)["containers"]}
+        name = self.volumes("rnicd")["config"]["configMap"]["name"]
         self.config = next((thing["data"] for thing in of_kind(objects, "ConfigMap")
                             if thing["metadata"]["name"] == name), {})
+
+    def spec(self, container):
+        """The spec of the pods that have the container."""
+        return pod_spec(self.sets[container])
+
+    def volumes(self, container):
+        """{name: volume} of these pods."""
+        return {volume["name"]: volume for volume in self.spec(container)["volumes"]}
 
     def arguments(self, container):
         """The container's own arguments, with $(NODE_NAME) replaced as by the kubelet."""
@@ -77,7 +86,7 @@ class Node:
     def host_path(self, container, path):
         """The path on the node of a path in the container; None if it is not on the node."""
         mount = self.mount_of(container, path)
-        volume = self.volumes.get(mount["name"], {}) if mount else {}
+        volume = self.volumes(container).get(mount["name"], {}) if mount else {}
         if "hostPath" not in volume:
             return None
         return volume["hostPath"]["path"] + path.removeprefix(mount["mountPath"])

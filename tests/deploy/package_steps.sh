@@ -107,12 +107,13 @@ install_packages() {
   dpkg-query --show 'rnicd*' 'librnicd*' 'python3-rnicd'
   grep -qx -- "--system daemon-reload" "$SAID" || fail "systemd was not told"
   ! grep -E '^(--\S+ )*(start|restart|enable)' "$SAID" || fail "the installation started something"
-  [[ ! -e /etc/systemd/system/multi-user.target.wants/rnicd.service ]] || fail "the installation enabled the service"
+  [[ ! -e /etc/systemd/system/multi-user.target.wants/rnicd@a.service ]] || fail "the installation enabled the service"
   expect "the user" "$(getent passwd rnicd | cut -d: -f6,7)" /nonexistent:/usr/sbin/nologin
   expect "/run/rnicd" "$(stat -c '%U:%G %a' /run/rnicd)" "rnicd:rnicd 755"
   expect "/run/rnicd-admin" "$(stat -c '%U:%G %a' /run/rnicd-admin)" "rnicd:rnicd 700"
   expect "/run/rnicd-doors" "$(stat -c '%U:%G %a' /run/rnicd-doors)" "rnicd:rnicd 700"
-  expect "systemd-analyze" "$(systemd-analyze verify --man=no rnicd.service 2>&1)" ''
+  expect "/run/rnicd-handover" "$(stat -c '%U:%G %a' /run/rnicd-handover)" "rnicd:rnicd 700"
+  expect "systemd-analyze" "$(systemd-analyze verify --man=no rnicd@a.service 2>&1)" ''
   find_symbols /usr/bin/rnicd* /usr/bin/rnicctl /usr/lib/*/librnicd.so.0 /usr/lib/*/librnicd-heap.so \
     /usr/lib/*/libfabric/librnicd-fi.so
   check_module
@@ -139,7 +140,7 @@ check_module() {
   expect "the module's licence" "$(modinfo --field license "$built")" "Dual BSD/GPL"
   [[ $(modinfo --field signer "$built") == "DKMS module signing key" ]] || fail "the module is not signed"
   grep -q 'KERNEL=="rnicd_fr", OWNER="rnicd", MODE="0600"' /usr/lib/udev/rules.d/60-rnicd-fr.rules || fail "no udev rule"
-  [[ $(systemd-analyze cat-config systemd/system/rnicd.service.d/rnicd-fr.conf) == *"DeviceAllow=/dev/rnicd_fr rw"* ]] ||
+  [[ $(systemd-analyze cat-config systemd/system/rnicd@.service.d/rnicd-fr.conf) == *"DeviceAllow=/dev/rnicd_fr rw"* ]] ||
     fail "systemd does not find the drop-in"
   echo "DKMS built rnicd_fr.ko for $KERNEL"
 }
@@ -235,11 +236,11 @@ remove_and_purge() {
   heading "remove"
   # Link as created by `systemctl enable`; a purge must remove it.
   mkdir -p /etc/systemd/system/multi-user.target.wants
-  ln -s /lib/systemd/system/rnicd.service /etc/systemd/system/multi-user.target.wants/rnicd.service
+  ln -s /lib/systemd/system/rnicd@.service /etc/systemd/system/multi-user.target.wants/rnicd@a.service
   stop
   : >"$SAID"
   apt remove rnicd
-  grep -qE '^(--\S+ )*stop rnicd.service' "$SAID" || fail "the service was not stopped"
+  grep -qE '^(--\S+ )*stop rnicd@\*.service' "$SAID" || fail "the service was not stopped"
   [[ ! -e /usr/bin/rnicd ]] || fail "the program is still there"
   [[ -s /var/log/rnicd/audit.jsonl && -s /etc/rnicd/rnicd.flags ]] || fail "remove took what only a purge takes"
 

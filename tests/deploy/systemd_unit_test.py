@@ -33,11 +33,11 @@ class UnitTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         self.deploy = ARGUMENTS.source / "deploy" / "systemd"
-        self.text = (self.deploy / "rnicd.service").read_text()
+        self.text = (self.deploy / "rnicd@.service").read_text()
 
     def unit(self, text):
         """The unit as a file, with the program of this build."""
-        path = self.folder / "rnicd.service"
+        path = self.folder / "rnicd@a.service"
         path.write_text(text.replace("/usr/bin/rnicd", str(ARGUMENTS.rnicd.resolve())))
         return path
 
@@ -200,7 +200,7 @@ class TheOtherFiles(UnitTest):
         result = run("systemd-tmpfiles", f"--root={root}", "--create", "rnicd.conf")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual((root / "run/rnicd").stat().st_mode & 0o7777, 0o755)
-        for folder in ("run/rnicd-admin", "run/rnicd-doors"):
+        for folder in ("run/rnicd-admin", "run/rnicd-doors", "run/rnicd-handover"):
             self.assertEqual((root / folder).stat().st_mode & 0o7777, 0o700)
 
     def test_flags_are_flags_of_the_daemon(self):
@@ -219,6 +219,7 @@ class TheOtherFiles(UnitTest):
         made = re.findall(r"^d (\S+)", (self.deploy / "rnicd.tmpfiles.conf").read_text(), re.MULTILINE)
         self.assertEqual([f"--socket_dir={made[0]}", f"--admin_socket_dir={made[1]}", f"--door_dir={made[2]}"],
                          [flag for flag in flags if "_dir=" in flag])
+        self.assertEqual(made[3], made[0] + "-handover", "the default of --handover_dir")
         self.assertEqual(self.values("ReadWritePaths"), [" ".join(made)])
         self.assertIn("/var/log/" + self.values("LogsDirectory")[0] + "/",
                       next(flag for flag in flags if flag.startswith("--audit_log=")))
