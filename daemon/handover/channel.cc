@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "base/errno_status.h"
 #include "base/files/sent_descriptors_linux.h"
 #include "base/status.h"
+#include "daemon/transport/socket_directory.h"
 
 namespace rnicd::handover {
 namespace {
@@ -52,13 +52,7 @@ bool HasEnded(const UniqueFd& process) {
 
 absl::StatusOr<std::optional<Channel>> Channel::Connect(const std::string& directory) {
   const std::string path = absl::StrCat(directory, "/", kSocketName);
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("socket path is longer than ", sizeof(address.sun_path) - 1, " bytes: ", path));
-  }
-  path.copy(address.sun_path, path.size());
+  RNICD_ASSIGN_OR_RETURN(const sockaddr_un address, transport::AddressOf(path));
   UniqueSocket socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid()) {
     return Over("socket", errno);

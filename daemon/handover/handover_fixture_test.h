@@ -4,6 +4,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -19,8 +21,34 @@
 
 namespace rnicd::handover {
 
-// A daemon that only records what it is told, in order.
-class RecordingGiver final : public GivingDaemon {
+// What a daemon was told, in order.
+class Recorder {
+ public:
+  void Record(std::string what) {
+    MutexLock lock(mutex_);
+    heard_.push_back(std::move(what));
+    changed_.NotifyAll();
+  }
+  // Waits until this was recorded, that often.
+  void WaitFor(const std::string& what, int64_t times = 1) {
+    MutexLock lock(mutex_);
+    while (std::ranges::count(heard_, what) < times) {
+      changed_.Wait(mutex_);
+    }
+  }
+  std::vector<std::string> heard() {
+    MutexLock lock(mutex_);
+    return heard_;
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<std::string> heard_ RNICD_GUARDED_BY(mutex_);
+};
+
+// A daemon that only records what it is told.
+class RecordingGiver final : public GivingDaemon, public Recorder {
  public:
   absl::StatusOr<Given> Give() override {
     Record("give");
@@ -48,31 +76,8 @@ class RecordingGiver final : public GivingDaemon {
   void OnCounters(const std::string& text) override { Record("counters " + text); }
   std::vector<Outgoing> Report() override { return {}; }
 
-  // Waits until this was recorded.
-  void WaitFor(const std::string& what) {
-    MutexLock lock(mutex_);
-    while (std::find(heard_.begin(), heard_.end(), what) == heard_.end()) {
-      changed_.Wait(mutex_);
-    }
-  }
-  std::vector<std::string> heard() {
-    MutexLock lock(mutex_);
-    return heard_;
-  }
-
   absl::Status refusal;
   int files = 3;
-
- private:
-  void Record(std::string what) {
-    MutexLock lock(mutex_);
-    heard_.push_back(std::move(what));
-    changed_.NotifyAll();
-  }
-
-  Mutex mutex_;
-  ConditionVariable changed_;
-  std::vector<std::string> heard_ RNICD_GUARDED_BY(mutex_);
 };
 
 class HandoverTest : public testing::Test {

@@ -22,7 +22,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // A newer generation's daemon that waits for what it is told.
-class RecordingTaker final : public TakingDaemon {
+class RecordingTaker final : public TakingDaemon, public Recorder {
  public:
   std::string OwnCounters() override { return "own"; }
   void OnProcessEnded(const v1::HandoverProcess& process) override { Record("ended " + std::to_string(process.low())); }
@@ -37,24 +37,6 @@ class RecordingTaker final : public TakingDaemon {
     Record("counters " + text);
   }
   void OnPredecessorEnded() override { Record("predecessor ended"); }
-
-  void WaitFor(const std::string& what) {
-    MutexLock lock(mutex_);
-    while (std::find(heard_.begin(), heard_.end(), what) == heard_.end()) {
-      changed_.Wait(mutex_);
-    }
-  }
-
- private:
-  void Record(std::string what) {
-    MutexLock lock(mutex_);
-    heard_.push_back(std::move(what));
-    changed_.NotifyAll();
-  }
-
-  Mutex mutex_;
-  ConditionVariable changed_;
-  std::vector<std::string> heard_ RNICD_GUARDED_BY(mutex_);
 };
 
 // Two ends of a connection; the first has sent a byte.

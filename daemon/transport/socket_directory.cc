@@ -31,17 +31,6 @@ absl::Status Failed(const char* call, const std::string& path, int error) {
 
 std::string LockPath(const std::string& directory) { return directory + "/lock"; }
 
-absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("socket path is longer than ", sizeof(address.sun_path) - 1, " bytes: ", path));
-  }
-  path.copy(address.sun_path, path.size());
-  return address;
-}
-
 absl::Status CheckTrusted(const std::string& path) {
   struct stat directory = {};
   if (lstat(path.c_str(), &directory) != 0) {
@@ -96,6 +85,17 @@ absl::StatusOr<SocketFile> SetMode(const std::string& path, mode_t mode) {
 }
 
 }  // namespace
+
+absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("socket path is longer than ", sizeof(address.sun_path) - 1, " bytes: ", path));
+  }
+  path.copy(address.sun_path, path.size());
+  return address;
+}
 
 absl::Status SocketDirectory::Make(const std::string& path, mode_t mode) {
   if (mkdir(path.c_str(), mode) == 0) {

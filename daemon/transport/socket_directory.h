@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include <string>
 #include <utility>
@@ -17,6 +18,9 @@ struct SocketFile {
   ino_t inode = 0;
   friend bool operator==(const SocketFile&, const SocketFile&) = default;
 };
+
+// Errors: kInvalidArgument, too long for a socket.
+absl::StatusOr<sockaddr_un> AddressOf(const std::string& path);
 
 // Behind the name of a socket that does not listen yet.
 inline constexpr char kUnfinishedSuffix[] = ".new";

@@ -9,16 +9,10 @@
 #include "daemon/policy/connections_wire.h"
 #include "daemon/policy/limits_wire.h"
 #include "daemon/service/admin/admin_grants.h"
+#include "daemon/service/messages/workload_wire.h"
 
 namespace rnicd::app {
 namespace {
-
-v1::DeviceSet DevicesToWire(const core::DeviceSet& devices) {
-  v1::DeviceSet set;
-  set.set_resource_name(devices.resource);
-  *set.mutable_device_ids() = {devices.ids.begin(), devices.ids.end()};
-  return set;
-}
 
 v1::CreateGrantRequest GrantToWire(const core::HandedGrant& grant) {
   v1::CreateGrantRequest terms;
@@ -37,29 +31,9 @@ v1::CreateGrantRequest GrantToWire(const core::HandedGrant& grant) {
     }
   }
   if (grant.devices != nullptr) {
-    *terms.mutable_devices() = DevicesToWire(*grant.devices);
+    *terms.mutable_devices() = service::ToWire(*grant.devices);
   }
   return terms;
-}
-
-v1::PodInfo PodToWire(const core::PodFacts& pod) {
-  v1::PodInfo info;
-  info.set_uid(pod.uid);
-  info.set_namespace_(pod.namespace_name);
-  info.set_name(pod.name);
-  for (const auto& [key, value] : pod.labels) {
-    v1::PodLabel& label = *info.add_labels();
-    label.set_key(key);
-    label.set_value(value);
-  }
-  for (const core::ContainerFacts& container : pod.containers) {
-    v1::ContainerInfo& added = *info.add_containers();
-    added.set_name(container.name);
-    for (const core::DeviceSet& devices : container.devices) {
-      *added.add_devices() = DevicesToWire(devices);
-    }
-  }
-  return info;
 }
 
 }  // namespace
@@ -118,7 +92,7 @@ void AddTo(v1::HandoverContents& contents, const core::Inheritance& inheritance)
     added.set_age_ms(grant.renewal.has_value() ? static_cast<uint64_t>(grant.renewal->age.count()) : 0);
   }
   for (const core::PodFacts& pod : inheritance.pods) {
-    *contents.add_pods() = PodToWire(pod);
+    *contents.add_pods() = service::ToWire(pod);
   }
 }
 

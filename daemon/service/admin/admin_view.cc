@@ -187,19 +187,8 @@ std::vector<v1::GrantInfo> AdminView::Grants() const {
 
 std::vector<v1::PodInfo> AdminView::Pods() const {
   std::vector<v1::PodInfo> infos;
-  for (core::PodFacts& pod : node_.tenants.Pods()) {
-    v1::PodInfo& info = infos.emplace_back();
-    info.set_uid(std::move(pod.uid));
-    info.set_namespace_(std::move(pod.namespace_name));
-    info.set_name(std::move(pod.name));
-    for (const auto& [key, value] : pod.labels) {
-      v1::PodLabel* const label = info.add_labels();
-      label->set_key(key);
-      label->set_value(value);
-    }
-    for (const core::ContainerFacts& container : pod.containers) {
-      *info.add_containers() = ToWire(container);
-    }
+  for (const core::PodFacts& pod : node_.tenants.Pods()) {
+    infos.push_back(ToWire(pod));
   }
   return infos;
 }

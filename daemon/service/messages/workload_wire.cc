@@ -72,6 +72,22 @@ v1::ContainerInfo ToWire(const core::ContainerFacts& container) {
   return wire;
 }
 
+v1::PodInfo ToWire(const core::PodFacts& pod) {
+  v1::PodInfo wire;
+  wire.set_uid(pod.uid);
+  wire.set_namespace_(pod.namespace_name);
+  wire.set_name(pod.name);
+  for (const auto& [key, value] : pod.labels) {
+    v1::PodLabel& label = *wire.add_labels();
+    label.set_key(key);
+    label.set_value(value);
+  }
+  for (const core::ContainerFacts& container : pod.containers) {
+    *wire.add_containers() = ToWire(container);
+  }
+  return wire;
+}
+
 v1::WorkloadName ToWire(const core::WorkloadName& name) {
   v1::WorkloadName wire;
   wire.set_namespace_(name.namespace_name);

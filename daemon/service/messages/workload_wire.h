@@ -16,6 +16,7 @@ v1::DeviceSet ToWire(const core::DeviceSet& devices);
 // Errors: FIELD_OUT_OF_RANGE with the field under `field`, "pods[0].containers[1].name".
 absl::StatusOr<core::ContainerFacts> ContainerFromWire(const v1::ContainerInfo& container, const std::string& field);
 v1::ContainerInfo ToWire(const core::ContainerFacts& container);
+v1::PodInfo ToWire(const core::PodFacts& pod);
 
 v1::WorkloadName ToWire(const core::WorkloadName& name);
 
