@@ -38,11 +38,18 @@ void Giver::Tell(Outgoing packet) {
 // What the sessions of a process had is free before the process may open one there.
 void Giver::TellNow(Outgoing packet) {
   if (packet.message.has_process_ended()) {
-    for (Outgoing& report : daemon_.Report()) {
+    Report();
+  }
+  thread_.Send(std::move(packet));
+}
+
+// Counters are files, and soon out of date: none waits for a newer generation that does not read.
+void Giver::Report() {
+  for (Outgoing& report : daemon_.Report()) {
+    if (!report.message.has_counters() || !thread_.stalled()) {
       thread_.Send(std::move(report));
     }
   }
-  thread_.Send(std::move(packet));
 }
 
 // One at a time: others wait in the queue.
@@ -156,9 +163,7 @@ void Giver::TakeBack(const std::string& why) {
 
 void Giver::OnTick() {
   if (state_ == State::kRetired || state_ == State::kLost) {
-    for (Outgoing& report : daemon_.Report()) {
-      thread_.Send(std::move(report));
-    }
+    Report();
   }
   if (state_ == State::kLost && IsAlone()) {
     TakeBack("it has ended");

@@ -77,6 +77,7 @@ class Giver final : private LinkHandler {
   void Send(GivingDaemon::Given given);
   void Commit();
   void TellNow(Outgoing packet);
+  void Report();
   void TakeBack(const std::string& why);
   // No other process listens.
   bool IsAlone() const;

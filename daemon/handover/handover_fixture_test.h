@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,10 +31,17 @@ class Recorder {
     heard_.push_back(std::move(what));
     changed_.NotifyAll();
   }
-  // Waits until this was recorded, that often.
-  void WaitFor(const std::string& what, int64_t times = 1) {
+  // Waits until this was recorded.
+  void WaitFor(const std::string& what) {
     MutexLock lock(mutex_);
-    while (std::ranges::count(heard_, what) < times) {
+    while (std::ranges::find(heard_, what) == heard_.end()) {
+      changed_.Wait(mutex_);
+    }
+  }
+  // Waits for so many records.
+  void WaitForCount(size_t count) {
+    MutexLock lock(mutex_);
+    while (heard_.size() < count) {
       changed_.Wait(mutex_);
     }
   }
@@ -74,10 +83,23 @@ class RecordingGiver final : public GivingDaemon, public Recorder {
     Record("grant " + std::to_string(grant.value) + pod_uid);
   }
   void OnCounters(const std::string& text) override { Record("counters " + text); }
-  std::vector<Outgoing> Report() override { return {}; }
+  std::vector<Outgoing> Report() override {
+    std::vector<Outgoing> packets;
+    if (has_counters) {
+      Record(last_counters_.expired() ? "report" : "the last counters wait");
+      packets.emplace_back().message.mutable_counters();
+      packets.back().sockets.push_back(std::make_shared<const UniqueSocket>(dup(STDERR_FILENO)));
+      last_counters_ = packets.back().sockets.front();
+    }
+    return packets;
+  }
 
   absl::Status refusal;
   int files = 3;
+  std::atomic<bool> has_counters{false};
+
+ private:
+  std::weak_ptr<const UniqueSocket> last_counters_;
 };
 
 class HandoverTest : public testing::Test {

@@ -18,8 +18,10 @@
 namespace rnicd::handover {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // A newer generation's daemon that waits for what it is told.
 class RecordingTaker final : public TakingDaemon, public Recorder {
@@ -116,6 +118,31 @@ TEST_F(HandoverTest, GarbageEndsItsConnectionAlone) {
     EXPECT_EQ((*channel)->WaitForPacket(std::chrono::seconds(60)).status().code(), absl::StatusCode::kUnavailable);
   }
   EXPECT_TRUE(Connect()->Take("1.0").ok());
+}
+
+TEST_F(HandoverTest, AMessageOfALaterReleaseIsSkipped) {
+  auto channel = Channel::Connect(folder_);
+  ASSERT_TRUE(channel.ok() && channel->has_value());
+  // Field 31, which is empty.
+  ASSERT_EQ(send((*channel)->fd(), "\xfa\x01\x00", 3, 0), 3);
+  Outgoing take;
+  take.message.mutable_take()->set_version("9.0");
+  ASSERT_TRUE((*channel)->Send(std::move(take)).ok());
+  EXPECT_TRUE((*channel)->WaitForPacket(std::chrono::seconds(60)).ok());
+}
+
+TEST_F(HandoverTest, ForANewerOneThatDoesNotReadNoCountersPileUp) {
+  const auto newer = Connect();
+  ASSERT_TRUE(newer->Take("1.0").ok());
+  ASSERT_TRUE(newer->Commit().ok());
+  for (int count = 0; count < 8; ++count) {
+    Outgoing wanted;
+    wanted.message.mutable_wanted()->add_held()->set_tenant(std::string(kMaxPacketBytes - 64, 'a'));
+    giver_.Tell(std::move(wanted));
+  }
+  older_.has_counters.store(true);
+  older_.WaitForCount(6);
+  EXPECT_THAT(older_.heard(), Not(Contains("the last counters wait")));
 }
 
 // Should its folder ever let one in.
